@@ -24,7 +24,10 @@ own["bank"] = (center["river"] + center["money"]) / 2  # its context decides
 
 
 def encode(sentence):
-    """One vector a word, half its own and half of the words beside it. Put your language model here."""
+    """One vector a word, half its own and half of the words beside it; words without a vector are left out.
+
+    Put your language model here: an array with one row for each token, without special tokens and padding.
+    """
     words = [word for word in sentence.split() if word in own]
     alone = np.array([own[word] for word in words])
     around = [alone[max(0, at - 2) : at + 3].mean(axis=0) for at in range(len(words))]
@@ -42,7 +45,7 @@ sentences = [
 encoded = [encode(sentence) for sentence in sentences]
 clouds = tp.Clouds([vectors for _, vectors in encoded])
 distances, numbers = tp.WassersteinNeighbors(n_neighbors=1).fit(clouds).kneighbors()
-assert numbers[0, 0] == 1
+assert numbers[0, 0] == 1  # a check of this page
 for sentence, distance, number in zip(sentences, distances[:, 0], numbers[:, 0]):
     print(f"{distance:.2f}  {sentence}  →  {sentences[number]}")
 
@@ -58,8 +61,10 @@ for axis, (one, other) in zip(axes, pairs):
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** A dark square is mass that goes from the word at its left to the word below it. The two sentences of the left
-# panel share no word and are near. Those of the right panel share *bank*, and are far apart.
+# **How to read it.** A dark square is mass that goes from the word of its row to the word of its column. The two sentences of the left
+# panel share no word but *the* and *of*, which have no vector here, and are near. Those of the right panel share *bank*, and are far apart.
+#
+# **Mind.** `kneighbors()` leaves each sentence itself out. For a new one: `kneighbors([encode(new)[1]])`. For vectors of a language model `metric="cosine"` is usual.
 #
 # **What next.** Documents over one vocabulary, with masses from TF-IDF: [documents](../tutorials/documents.md). Many sentences:
 # the index is the same, and [search](../SEARCH.md#clouds) has its figures. In a database: [a database](database.md).

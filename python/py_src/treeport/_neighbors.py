@@ -90,7 +90,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     device : str, optional
         "cuda", or "cuda:1" and so on: a GPU bounds the likely neighbors of many queries at once, and the processors solve those that are
-        left. Neighbors and distances are the same, proved in the same way. It takes measures on shared `points` with the metrics
+        left. Exact neighbors and distances are the same, proved in the same way; with an `accuracy` of ε other neighbors may be found that are as
+        near as it says. It takes measures on shared `points` with the metrics
         "euclidean", "sqeuclidean", "manhattan" and "chebyshev", without a period, and needs PyTorch and Triton
         (``pip install "treeport[gpu]"``). "tiles" does the same in NumPy, slowly, for tests. Not used where `accuracy` is
         "approximate".
@@ -537,8 +538,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         super().__setstate__({"normalize": True, "penalty": None, "device": None, **kept})
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()
-        state.pop("_kept_beside", None)  # what lies on a device does not travel
+        state = dict(super().__getstate__())
+        state.pop("_kept_device_search", None)  # what lies on a device does not travel
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -622,18 +623,18 @@ class WassersteinNeighbors(  # type: ignore[misc]
             return spread_search(self._index, rows, self.normalize, k, self.accuracy)
         queries = rows if as_they_are else measures_of(rows, self.normalize)
         with bar("searching", self.verbose) as report:
-            beside = self._beside()
-            if beside is not None:
-                return beside.search(queries, k, None, self.accuracy, threads_of(self.n_jobs), report)
+            on_device = self._device_search()
+            if on_device is not None:
+                return on_device.search(queries, k, None, self.accuracy, threads_of(self.n_jobs), report)
             return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
 
-    def _beside(self) -> Optional[DeviceSearch]:
+    def _device_search(self) -> Optional[DeviceSearch]:
         """What bounds pairs on the device, if one is named and there is something to search."""
         if self.device is None or self.accuracy == "approximate" or not self._index.present:
             return None
-        kept = self.__dict__.get("_kept_beside")
+        kept = self.__dict__.get("_kept_device_search")
         if kept is None or kept.index is not self._index or kept.device != self.device or kept.state != state_of(self._index):
-            kept = self._kept_beside = DeviceSearch(self._index, self.device)
+            kept = self._kept_device_search = DeviceSearch(self._index, self.device)
         return kept
 
     def _within(self, X: Any, radius: Optional[float]) -> _core._Found:
@@ -641,9 +642,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         radius = float(self.radius if radius is None else radius)
         queries = None if X is None else self._measures(X)
         with bar("searching", self.verbose) as report:
-            beside = self._beside()
-            if beside is not None and radius >= 0:
-                return beside.search(queries, 0, radius, "exact", threads_of(self.n_jobs), report)
+            on_device = self._device_search()
+            if on_device is not None and radius >= 0:
+                return on_device.search(queries, 0, radius, "exact", threads_of(self.n_jobs), report)
             return self._index.radius(queries, radius, threads_of(self.n_jobs), report)
 
     def _matrix(self, found: _core._Found, mode: str) -> sparse.csr_matrix:

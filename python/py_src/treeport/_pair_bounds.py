@@ -5,8 +5,9 @@ worked out once, as a table on the device. A pair is then one small problem: its
 point is left out where costs obey the triangle inequality, duals are swept at a falling ε, as `_sweeps` does it, and made feasible:
 ``v_j = min_i c_ij - u_i``, ``u_i = min_j c_ij - v_j``. What they are worth is the bound.
 
-What roundings may lose: costs are off by at most `lost` (see `_sweeps`), each dual by one rounding of its size, and the sums are in
-double precision. That is taken off, so that no bound is above the distance.
+What roundings may lose: costs are off by at most `lost` (see `_sweeps`). How duals were found does not matter: whatever the u are, the last minima make
+``u_i + v_j`` at most the cost as computed, up to one rounding of a dual. The sums are in double precision. `lost` and four roundings of the largest duals are
+taken off, so that no bound is above the distance, wherever distances are normal numbers.
 
 Cost: for q points of queries, p points of the collection with d coordinates, and pairs of n by m points: q p d steps and q p numbers in
 memory, then n m steps a pair for each sweep, in registers. At every ε the plan is computed once from the duals so far, and sweeps
@@ -38,8 +39,8 @@ SCHEDULE = ((0.1, 3), (0.05, 3), (0.025, 5), (0.0125, 6))
 MOST_POINTS = 256
 #: Queries at a time: the host solves the pairs of some while the device bounds those of the next.
 _AT_FIRST, _AT_ONCE = 64, 1024
-#: Queries whose likely neighbors are listed at the same time.
-_LIKELY_AT_ONCE = 1 << 14
+#: Likely neighbors that are listed at the same time.
+_MOST_LIKELY = 1 << 23
 #: Costs in the table at the same time: 1 GiB.
 _MOST_COSTS = 1 << 28
 #: Likely neighbors that may be bounded, at least, and those that are in any case, for each neighbor that is asked for.
@@ -52,31 +53,39 @@ _WITH_TRIANGLES = ("euclidean", "manhattan", "chebyshev")
 
 @dataclass(frozen=True)
 class Rows:
-    """Measures: where the points of each begin, the places of these, and their masses in a total of 1."""
+    """Measures: where the points of each begin, the places of these, their masses in a total of 1, and the totals they had.
+
+    Those with more points than a device takes have none here.
+    """
 
     start: Integers
     places: Integers
     masses: Floats
+    totals: Floats
 
     @staticmethod
     def of(measures: _core.Measures) -> Rows:
         """Measures of the compiled half."""
         start, places, masses, _ = measures.compressed()
         start = np.asarray(start, np.int64)
-        totals = np.add.reduceat(masses, start[:-1]) if len(masses) else masses
-        return Rows(start, np.asarray(places, np.int64), masses / np.repeat(totals, np.diff(start)))
+        sizes = np.diff(start)
+        totals = np.add.reduceat(masses, start[:-1]) if len(masses) else np.zeros(len(sizes))
+        kept = np.where(sizes <= MOST_POINTS, sizes, 0)
+        here = np.repeat(kept > 0, sizes)
+        shares = masses[here] / np.repeat(totals, kept)
+        return Rows(np.concatenate([[0], np.cumsum(kept)]), np.asarray(places, np.int64)[here], shares, totals)
 
     def some(self, first: int, last: int) -> Rows:
         """The measures from one to another."""
         here = slice(self.start[first], self.start[last])
-        return Rows(self.start[first : last + 1] - self.start[first], self.places[here], self.masses[here])
+        start = self.start[first : last + 1] - self.start[first]
+        return Rows(start, self.places[here], self.masses[here], self.totals[first:last])
 
 
 class Engine:
     """The steps in NumPy, which judge those of devices."""
 
     table: Any
-    used: Any
 
     def lay_out(self, points: Any, formula: str, triangles: bool, lost: float) -> None:
         """The points that measures are on."""
@@ -89,9 +98,9 @@ class Engine:
     def begin(self, queries: Rows, rows: Any) -> None:
         """Works out the costs from all points of some queries to those of the collection."""
         self.queries, self.rows = queries, rows
-        self.used, self.columns = np.unique(rows.places, return_inverse=True)
+        used, self.columns = np.unique(rows.places, return_inverse=True)
         asked, self.lines = np.unique(queries.places, return_inverse=True)
-        self.table = cost_table(self.formula, self.points[asked], self.points[self.used])
+        self.table = cost_table(self.formula, self.points[asked], self.points[used])
         self.stages = stages_of(some_costs(self.table).mean())
 
     def bounds(self, queries: Integers, rows: Integers) -> Floats:
@@ -156,7 +165,7 @@ class DeviceSearch:
         if index.is_of_clouds or given is None or given[1] not in FORMULAS or ground.period() is not None:
             raise ValueError(
                 f"a search with a device is for measures on shared points with the metrics {', '.join(FORMULAS)}, without a "
-                "period; leave out `device`"
+                "period and with coordinates whose squares are numbers; leave out `device`"
             )
         points, metric = given
         self.engine: Engine = engine_on(device, Engine, "_pair_bounds_cuda")
@@ -174,16 +183,15 @@ class DeviceSearch:
         self, queries: Any, k: int, radius: Optional[float], accuracy: Any, threads: int, report: Any
     ) -> _core._Found:
         """As `nearest` and `radius` of the index."""
-        if queries is None:
-            asked, rows = self._own(), len(self.index)
-        else:
-            asked, rows = Rows.of(queries), len(queries)
+        asked = self._own() if queries is None else Rows.of(queries)
+        rows, count = len(asked.totals), max(_LIKELY, _LIKELY_EACH * k)
+        at_once = max(1, _MOST_LIKELY // min(count, max(1, len(self.numbers))))
         found: list[_core._Found] = []
         with ThreadPoolExecutor(1) as ahead:
-            for first in range(0, rows, _LIKELY_AT_ONCE):
-                group = first, min(first + _LIKELY_AT_ONCE, rows)
+            for first in range(0, rows, at_once):
+                group = first, min(first + at_once, rows)
                 # All at once: behind the searches of others they would wait for these.
-                likely = self.index.likely(queries, group, max(_LIKELY, _LIKELY_EACH * k), threads)
+                likely = self.index.likely(queries, group, count, threads)
                 parts = list(self._parts(asked, group))
 
                 def bounds(part: tuple[int, int], group: tuple[int, int] = group, likely: Any = likely) -> Any:
@@ -203,9 +211,10 @@ class DeviceSearch:
 
     def _own(self) -> Rows:
         """The collection's own measures, by number; those that were removed have no points."""
-        sizes = np.zeros(len(self.index), np.int64)
-        sizes[self.numbers] = self.sizes
-        return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses)
+        numbers = len(self.index)
+        sizes, totals = np.zeros(numbers, np.int64), np.ones(numbers)
+        sizes[self.numbers], totals[self.numbers] = self.sizes, self.rows.totals
+        return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses, totals)
 
     def _parts(self, asked: Rows, group: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """Some queries at a time, whose costs fit into a table; few at first, so that the host soon has something to do,
@@ -223,10 +232,11 @@ class DeviceSearch:
         start, numbers, shared = likely
         query = np.repeat(np.arange(len(start) - 1), np.diff(start))
         rank = np.arange(len(numbers)) - start[query]
-        rows = np.searchsorted(self.numbers, numbers)
-        rows = np.minimum(rows, len(self.numbers) - 1)
-        # One that was added since is not on the device, and is looked into as ever.
-        known = (self.numbers[rows] == numbers) & (self.sizes[rows] <= MOST_POINTS) & (np.diff(some.start)[query] <= MOST_POINTS)
+        rows = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        # One that was added since, or has too many points, is not on the device, and is looked into as ever.
+        known = (self.numbers[rows] == numbers) & (self.sizes[rows] > 0) & (np.diff(some.start)[query] > 0)
+        if not known.any():
+            return np.zeros(len(start), np.int64), numbers[:0], shared[:0]
         bounds = np.full(len(numbers), -np.inf)
         self.engine.begin(some, self.kept)
         if radius is None:
@@ -234,7 +244,7 @@ class DeviceSearch:
             bounds[first] = self._bounds(query[first], rows[first])
             limit = _BEYOND * _kth(query, bounds, first, k, len(start) - 1)
         else:
-            first, limit = np.zeros(len(numbers), bool), np.full(len(start) - 1, radius)
+            first, limit = np.zeros(len(numbers), bool), radius / some.totals
         rest = known & ~first & (shared <= limit[query])
         bounds[rest] = self._bounds(query[rest], rows[rest])
         there = (bounds > 0) & np.isfinite(bounds)

@@ -26,8 +26,8 @@ def _costs(  # type: ignore[no-untyped-def]
     left, right, out, dim, height, width, TILE: tl.constexpr, FORMULA: tl.constexpr
 ):  # fmt: skip
     """A tile of the table of costs; coordinates lie one after another."""
-    rows = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    rows = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     a_at = left + rows
     b_at = right + columns
     total = tl.zeros((TILE, TILE), dtype=tl.float32)
@@ -85,7 +85,9 @@ def _pairs(  # type: ignore[no-untyped-def]
     u = tl.where(a > 0, tl.min(cost - tl.where(b > 0, v, _NOTHING)[None, :], axis=1), _NOTHING)
     v = tl.min(cost - u[:, None], axis=0)
     worth = tl.sum(tl.where(a > 0, a * u.to(tl.float64), 0.0)) + tl.sum(tl.where(b > 0, b * v.to(tl.float64), 0.0))
-    tl.store(out + pair, worth)
+    # Without mass on both sides there is nothing to prove.
+    is_there = (tl.sum((a > 0).to(tl.int32)) > 0) & (tl.sum((b > 0).to(tl.int32)) > 0)
+    tl.store(out + pair, tl.where(is_there, worth, 0.0))
     tl.store(largest_u + pair, tl.max(tl.where(a > 0, tl.abs(u), 0.0)))
     tl.store(largest_v + pair, tl.max(tl.where(b > 0, tl.abs(v), 0.0)))
 
@@ -105,7 +107,7 @@ class Cuda(Engine):
     def keep(self, rows: Rows) -> Any:
         used, columns = np.unique(rows.places, return_inverse=True)
         arrays = [(rows.start, np.int64), (columns, np.int32), (rows.places, np.int32), (rows.masses, np.float64)]
-        self.sizes, self.used = np.diff(rows.start), len(used)
+        self.sizes, self.columns_used = np.diff(rows.start), len(used)
         return self._lines(self._on_device(used, np.int64)), [self._on_device(*array) for array in arrays]
 
     def _lines(self, places: Any) -> Any:
@@ -122,12 +124,12 @@ class Cuda(Engine):
         (dim, height), width = left.shape, self.right.shape[1]
         self.table = torch.empty((height, width), dtype=torch.float32, device=self.device)
         with torch.cuda.device(self.device):
-            grid = (height // _TILE, width // _TILE)
+            grid = (width // _TILE, height // _TILE)
             _costs[grid](left, self.right, self.table, dim, height, width, _TILE, FORMULAS[self.formula], num_warps=4)
         arrays = [(queries.start, np.int64), (lines, np.int32), (queries.places, np.int32), (queries.masses, np.float64)]
         self.asked = [self._on_device(*array) for array in arrays]
         self.asked_sizes = np.diff(queries.start)
-        stages = np.array(stages_of(some_costs(self.table[: len(asked), : self.used]).mean()))
+        stages = np.array(stages_of(some_costs(self.table[: len(asked), : self.columns_used]).mean()))
         self.factors = self._on_device(1 / (stages[:, 0] * np.log(2)), np.float32)
         self.sweeps = self._on_device(stages[:, 1], np.int32)
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::query::{SearchEnd, SearchRequest, Searcher};
+use super::solved_pairs::SolvedPairs;
 use super::{Index, MeasureSet, Neighbors};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
@@ -18,6 +19,9 @@ use crate::steps::SEARCHING;
 
 /// What totals and shares of them may lose of a bound for a total mass of 1: a few roundings in double precision.
 const SHARES_LOSE: f64 = 1e-14;
+
+/// Bounds below this are none: what is taken off them would be lost among the last digits of numbers next to 0.
+const LEAST: f64 = 1e-290;
 
 /// Lower bounds of some distances: for every query some measures by number, with a bound for masses of a total of 1.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +43,7 @@ impl GivenBounds {
         given
     }
 
-    /// How many queries have any.
+    /// How many queries there are.
     pub fn len(&self) -> usize {
         self.start.len().saturating_sub(1)
     }
@@ -57,7 +61,8 @@ impl GivenBounds {
 /// The bound of a measure among those of a query, for masses of this total.
 pub(super) fn bound_of(given: &[(usize, f64)], number: usize, total: f64) -> Option<f64> {
     let place = given.binary_search_by_key(&number, |&(number, _)| number).ok()?;
-    Some(given[place].1 * (1.0 - SHARES_LOSE) * total)
+    let bound = given[place].1 * (1.0 - SHARES_LOSE) * total;
+    (bound > LEAST).then_some(bound)
 }
 
 /// Queries, or the collection's own measures, by number.
@@ -155,6 +160,9 @@ impl Index {
         }
         self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
             let of_query = |number: usize| given.of_query(number - rows.start);
+            // What one of the collection has solved, the other need not.
+            let solved = SolvedPairs::default();
+            let asked = SearchRequest { solved: is_own.then_some(&solved), ..asked };
             self.search(queries, rows.clone(), asked, is_own, Some(&of_query), progress)
         })
     }

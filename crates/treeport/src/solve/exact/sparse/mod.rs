@@ -320,7 +320,9 @@ impl<'a> Sparse<'a> {
         let finest = self.frame.finest();
         let sides = (&self.sources, &self.sinks);
         let clouds = (&self.sources.cloud, &self.sinks.cloud);
-        let (prices, mut epsilon) = levels::first_prices(sides, aim.width > 0.0, finest, &goes_on);
+        // Where it may be stopped at any time, the first bounds had better come soon.
+        let is_for_bounds = aim.width > 0.0 || aim.keeps_bounds;
+        let (prices, mut epsilon) = levels::first_prices(sides, is_for_bounds, finest, &goes_on);
         let first_largest = largest(&self.real_prices(&prices.of));
         let begins = if is_assignment { PATHS_BEGIN } else { BEGINS };
         let mut auction = Auction::new(
@@ -340,14 +342,14 @@ impl<'a> Sparse<'a> {
             let plan: Vec<_> = auction.plan().collect();
             let mean = f64::from(levels::mean_way(clouds, plan.iter().copied()));
             let likely = LIKELY * aim.width * mean;
-            let may_do = aim.keeps_bounds || f64::from(epsilon) <= EARLY * likely;
             // The largest ε for which bounds are close enough, as far as is known.
             let mut close = seen.unwrap_or(likely);
+            let may_do = aim.keeps_bounds || f64::from(epsilon) <= EARLY * close;
             let is_last = !is_done || f64::from(epsilon) <= begins * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = if is_assignment { auction.lists() } else { auction.arcs() };
                 let prices = self.real_prices(&auction.prices.of);
-                let flows = self.settled(units, plan.clone(), &arcs);
+                let mut flows = self.settled(units, plan.clone(), &arcs);
                 let placed = mean * self.frame.worth * self.masses[0].iter().sum::<f64>();
                 let dear = self.offer_plan(&flows, &units.quantum(), answer) - placed;
                 // What the auction left takes up most of what bounds may be apart. Then what was placed does not tell
@@ -364,7 +366,7 @@ impl<'a> Sparse<'a> {
                 let is_close = f64::from(epsilon) <= NEARLY * close;
                 if is_close && !answer.is_within(aim.width) {
                     let (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
-                    let flows = self.settled(units, plan, &arcs);
+                    flows = self.settled(units, plan, &arcs);
                     self.offer_plan(&flows, &units.quantum(), answer);
                     self.offer_prices(&prices, &goes_on, answer)?;
                 }
