@@ -56,6 +56,13 @@ pub(super) struct Candidates {
     total: f64,
 }
 
+/// A bound as it is, or 0 where it is next to nothing: what was taken off it for roundings would be lost among the last
+/// digits of numbers next to 0.
+fn safe(bound: f64) -> f64 {
+    const LEAST: f64 = 1e-290;
+    if bound > LEAST { bound } else { 0.0 }
+}
+
 /// Measures up to which all candidates are in order from the beginning.
 const FEW: usize = 1 << 12;
 
@@ -98,7 +105,10 @@ impl Candidates {
         self.waiting.retain(|&key| key > threshold);
     }
 
-    pub(super) fn push(&mut self, candidate: Candidate) {
+    pub(super) fn push(&mut self, mut candidate: Candidate) {
+        if candidate.step != KNOWN {
+            candidate.bound = safe(candidate.bound);
+        }
         self.others.push(candidate);
     }
 
@@ -125,7 +135,7 @@ impl Candidates {
             self.order_some();
         }
         let &Reverse(key) = self.fresh.peek()?;
-        let bound = f64::from(f32::from_bits((key >> 32) as u32)) * self.unit * self.total;
+        let bound = safe(f64::from(f32::from_bits((key >> 32) as u32)) * self.unit * self.total);
         Some(Candidate { bound, row: key as u32, at: 0, step: SHARED })
     }
 }

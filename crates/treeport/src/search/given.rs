@@ -20,9 +20,6 @@ use crate::steps::SEARCHING;
 /// What totals and shares of them may lose of a bound for a total mass of 1: a few roundings in double precision.
 const SHARES_LOSE: f64 = 1e-14;
 
-/// Bounds below this are none: what is taken off them would be lost among the last digits of numbers next to 0.
-const LEAST: f64 = 1e-290;
-
 /// Lower bounds of some distances: for every query some measures by number, with a bound for masses of a total of 1.
 #[derive(Clone, Debug, Default)]
 pub struct GivenBounds {
@@ -61,8 +58,7 @@ impl GivenBounds {
 /// The bound of a measure among those of a query, for masses of this total.
 pub(super) fn bound_of(given: &[(usize, f64)], number: usize, total: f64) -> Option<f64> {
     let place = given.binary_search_by_key(&number, |&(number, _)| number).ok()?;
-    let bound = given[place].1 * (1.0 - SHARES_LOSE) * total;
-    (bound > LEAST).then_some(bound)
+    Some(given[place].1 * (1.0 - SHARES_LOSE) * total)
 }
 
 /// Queries, or the collection's own measures, by number.
