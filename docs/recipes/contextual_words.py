@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Words in context
+# # Recipe: words in context
 #
 # *Do two sentences say the same thing, though they share few words?* A language model gives every word of a sentence a vector that
 # depends on the words around it: the *bank* of a river gets another vector than the *bank* that lends. So a sentence is a cloud of

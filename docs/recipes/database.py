@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A database
+# # Recipe: a database
 #
 # *My documents are in a database. Can a `SELECT` find those nearest to a new one, with a filter on other columns?* A tree turns
 # each document into a sparse row, with a column for each node: the share of the document below the node, times the length of its edge. The distance of two

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # One huge pair
+# # Recipe: one huge pair
 #
 # *I have two large sets of points and want their Wasserstein distance once. How good an answer can I get, and how soon?* Say either how accurate
 # the answer has to be, or how long it may take. Either way you get two numbers, and a proof that the distance lies between them. No

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Images
+# # Recipe: images
 #
 # *How far is one picture from another, and what lies between them?* If you compare pixel by pixel, a stroke that has moved by one pixel is as
 # wrong as a missing one. Transport asks how far the ink has to move. The pictures are the 8 × 8 handwritten digits

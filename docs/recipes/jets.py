@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Jets
+# # Recipe: jets
 #
 # *Which jets are alike?* A jet is a spray of particles: rows of (pT, y, φ), which are momentum, rapidity and angle. The energy mover's distance charges each
 # unit of momentum for how far it moves, and each unit that one jet has more than the other for the radius R. The jets are made up: one or two dense cores

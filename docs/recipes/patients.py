@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Patients
+# # Recipe: patients
 #
 # *Which patients are alike, by all of their cells?* A patient is a group of cells. Each cell is a point, given by its gene expression.
 # No two patients share a cell, and their numbers of cells differ. The cohort is made up, so we know the truth: there are five types of

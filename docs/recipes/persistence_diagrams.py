@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Persistence diagrams
+# # Recipe: persistence diagrams
 #
 # *Which signals have equally deep valleys, wherever these are?* A persistence diagram has a point (birth, death) for each
 # valley of a signal: the level of its bottom, and the level at which water in it would spill into a deeper valley.

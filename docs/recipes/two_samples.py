@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Two samples
+# # Recipe: two samples
 #
 # *Do two samples come from one distribution?* Their distance alone does not tell: even two samples of one distribution are not at distance 0. A
 # permutation test counts how often a random split of the same points is at least as far apart. The samples are wines of two
