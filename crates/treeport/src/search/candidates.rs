@@ -58,7 +58,7 @@ pub(super) struct Candidates {
 
 /// A bound as it is, or 0 where it is next to nothing: what was taken off it for roundings would be lost among the last
 /// digits of numbers next to 0.
-fn safe(bound: f64) -> f64 {
+pub(super) fn safe(bound: f64) -> f64 {
     const LEAST: f64 = 1e-290;
     if bound > LEAST { bound } else { 0.0 }
 }
@@ -105,10 +105,7 @@ impl Candidates {
         self.waiting.retain(|&key| key > threshold);
     }
 
-    pub(super) fn push(&mut self, mut candidate: Candidate) {
-        if candidate.step != KNOWN {
-            candidate.bound = safe(candidate.bound);
-        }
+    pub(super) fn push(&mut self, candidate: Candidate) {
         self.others.push(candidate);
     }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::candidates::safe;
 use super::query::{SearchEnd, SearchRequest, Searcher};
 use super::solved_pairs::SolvedPairs;
 use super::{Index, MeasureSet, Neighbors};
@@ -58,7 +59,7 @@ impl GivenBounds {
 /// The bound of a measure among those of a query, for masses of this total.
 pub(super) fn bound_of(given: &[(usize, f64)], number: usize, total: f64) -> Option<f64> {
     let place = given.binary_search_by_key(&number, |&(number, _)| number).ok()?;
-    Some(given[place].1 * (1.0 - SHARES_LOSE) * total)
+    Some(safe(given[place].1 * (1.0 - SHARES_LOSE) * total))
 }
 
 /// Queries, or the collection's own measures, by number.

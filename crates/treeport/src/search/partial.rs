@@ -8,7 +8,7 @@
 //! their distances are known.
 
 use super::Index;
-use super::candidates::Candidate;
+use super::candidates::{Candidate, safe};
 use super::query::{SearchEnd, Searcher};
 use crate::error::Result;
 use crate::measure::Measure;
@@ -106,7 +106,7 @@ impl Searcher {
             }
             let sources = (&self.pair.supply[..], &self.raised_duals[..]);
             let proved = proved_bound(sources, (&self.pair.demand, &self.problem.v));
-            let bound = proved * index.indexed.unit;
+            let bound = safe(proved * index.indexed.unit);
             candidate.bound = candidate.bound.max(bound);
             if bound > target || some.end == count {
                 return Ok(bound > target);

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
+use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED, safe};
 use super::clouds;
 use super::given::bound_of;
 use super::indexed_points::NO_COLUMN;
@@ -365,7 +365,7 @@ impl Searcher {
         let unit = index.indexed.unit;
         while candidate.step < last {
             let proved = self.next_bound(index, candidate, steps);
-            candidate.bound = candidate.bound.max(proved * unit);
+            candidate.bound = candidate.bound.max(safe(proved * unit));
             candidate.step += 1;
             if candidate.bound > least {
                 self.put_back(candidate, went_back);
