@@ -20,7 +20,7 @@ chances = np.where(topic == about[:, None], 20.0, 1.0)
 documents = np.array([rng.multinomial(30, chance / chance.sum()) for chance in chances])  # 30 words each
 
 tree = tp.TreeWasserstein(points=words).fit(documents[:300])
-stored = documents[:399]  # the last one asks
+stored, years = documents[:399], 2000 + np.arange(399) % 20  # the last one asks
 rows = tree.transform(stored).tocoo()  # document, node of the tree, value
 
 database = sqlite3.connect(":memory:")
@@ -30,10 +30,8 @@ database.executescript("""
     CREATE TEMP TABLE query (node INTEGER PRIMARY KEY, value REAL);
 """)
 totals = np.bincount(rows.row, rows.data, minlength=len(stored))
-years = 2000 + np.arange(len(stored)) % 20
 database.executemany("INSERT INTO documents VALUES (?, ?, ?)", zip(range(len(stored)), years.tolist(), totals.tolist()))
-entries = zip(rows.col.tolist(), rows.row.tolist(), rows.data.tolist())
-database.executemany("INSERT INTO entries VALUES (?, ?, ?)", entries)
+database.executemany("INSERT INTO entries VALUES (?, ?, ?)", zip(rows.col.tolist(), rows.row.tolist(), rows.data.tolist()))
 
 # %% [markdown]
 # For nonnegative numbers, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals minus twice what the two rows
@@ -45,11 +43,8 @@ asked = tree.transform(documents[[399]]).tocoo()
 database.executemany("INSERT INTO query VALUES (?, ?)", zip(asked.col.tolist(), asked.data.tolist()))
 nearest = database.execute(
     """
-    SELECT documents.id, total + :own - 2 * COALESCE(shared, 0) AS distance
-    FROM documents LEFT JOIN (
-        SELECT id, SUM(MIN(entries.value, query.value)) AS shared
-        FROM query JOIN entries USING (node) GROUP BY id
-    ) USING (id)
+    SELECT documents.id, total + :own - 2 * COALESCE(shared, 0) AS distance FROM documents LEFT JOIN
+        (SELECT id, SUM(MIN(entries.value, query.value)) AS shared FROM query JOIN entries USING (node) GROUP BY id) USING (id)
     WHERE year >= 2010 ORDER BY distance LIMIT 5
     """,
     {"own": asked.data.sum()},
@@ -72,8 +67,7 @@ plt.tight_layout()
 # %% [markdown]
 # **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is close to the exact one
 # but not equal to it: `tree.score(documents)` says how close, and `tp.emd_pairwise` ranks the best fifty again.
-#
-# **Mind.** Keep the tree (`tree.save("model.tree")`): rows of another tree cannot be compared with these. Leave out documents without words. In PostgreSQL and MySQL
+# Keep the tree (`tree.save("model.tree")`): rows of another tree cannot be compared with these. Leave out documents without words. In PostgreSQL and MySQL
 # write `LEAST` for `MIN` with two arguments, and leave out `WITHOUT ROWID`.
 #
 # **What next.** PostgreSQL with pgvector has an index for such rows. With [the command line](../COMMANDS.md), and documents saved by `scipy.sparse.save_npz`, after
@@ -83,5 +77,4 @@ plt.tight_layout()
 # SELECT id FROM docs ORDER BY embedding <+> (SELECT embedding FROM docs_queries WHERE id = 0) LIMIT 5;
 # ```
 #
-# finds those nearest to the first query. [Indexes](../INDEXES.md) has the figures, and what else takes such rows. For exact
-# answers with a proof: [search](../SEARCH.md).
+# finds those nearest to the first query. [Indexes](../INDEXES.md): figures, and what else takes such rows. Exact answers: [search](../SEARCH.md).
