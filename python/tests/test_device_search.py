@@ -138,7 +138,7 @@ def test_progress_goes_on_from_part_to_part(monkeypatch, capfd):
     assert all(done <= total == 60 for done, total in told)
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.skipif(find_spec("torch") is None or find_spec("triton") is None, reason="needs PyTorch and Triton")
 def test_kernels_bound_as_the_twin_does():
     """By Triton's interpreter, on the CPU."""
     script = """

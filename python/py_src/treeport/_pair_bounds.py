@@ -134,7 +134,7 @@ class Engine:
 
 
 def slack(u: Any, v: Any) -> Any:
-    """What roundings of duals may make of a bound: two of the largest in single precision, and the sums in double."""
+    """What roundings of duals may make of a bound: four of the largest in single precision, and the sums in double."""
     return (4 * 2.0**-24 + 1e-12) * (u + v)
 
 
