@@ -123,6 +123,8 @@ def test_null_distances_are_those_of_two_draws():
         expected.append(tp.emd(equal, equal, at[drawn[:10]], at[drawn[10:]]))
     assert tp.null_distance(clouds, n_points=10, random_state=0) == pytest.approx(np.mean(expected))
     assert np.isnan(tp.null_distance(tp.Clouds([[[0.0, 1.0]]])))
+    with pytest.warns(UserWarning, match="samples of 20 points need a group of 40; 3 of 3 groups are smaller"):
+        assert tp.null_distance(clouds, n_points=20) == tp.null_distance(clouds)
     with pytest.raises(ValueError, match="n_points is 0"):
         tp.null_distance(clouds, n_points=0)
     with pytest.raises(ValueError, match="live on 90 points, and there are 30"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Optional, TypedDict
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 from ._batches import emd_pairs
 from ._clouds import Clouds, clouds_of
 from ._ground import coordinates, with_metrics
-from ._inputs import Floats, Integers, Seed, measures_of, seed_of, threads_of, to_measures
+from ._inputs import Floats, Integers, Seed, measures_of, outside, seed_of, threads_of, to_measures
 
 
 @with_metrics
@@ -40,8 +41,8 @@ def null_distance(
     period : float or sequence, optional
         The period of coordinates that wrap around, as for `emd`.
     n_points : int, optional
-        Number of points of a sample. By default, and for groups with fewer than twice as many points, it is half of the group. If
-        groups were sampled with ``n_cells=500``, draw 500 from the whole groups.
+        Number of points of a sample; by default half of the group. A group with fewer than twice as many points gives samples of
+        half of it, with a warning. If groups were sampled with ``n_cells=500``, draw 500 from the whole groups.
     random_state : int, numpy.random.Generator or None
         Determines which points are drawn.
     n_jobs : int, optional
@@ -66,18 +67,33 @@ def null_distance(
         raise ValueError(f"n_points is {n_points}; at least one is needed")
     rng = np.random.default_rng(seed_of(random_state))
     draws: list[tuple[Floats, Floats]] = []
+    halves: list[int] = []
     for masses, at in _groups(X, points):
         here = np.flatnonzero(masses > 0)
-        size = len(here) // 2 if n_points is None else min(n_points, len(here) // 2)
+        halves.append(len(here) // 2)
+        size = halves[-1] if n_points is None else min(n_points, halves[-1])
         if size == 0:
             continue
         drawn = rng.permutation(here)[: 2 * size]
         for half in (drawn[:size], drawn[size:]):
             draws.append((masses[half] / masses[half].sum(), at[half]))
+    if n_points is not None:
+        _warn_of_small_groups(halves, n_points)
     if not draws:
         return float("nan")
     pairs = np.arange(len(draws)).reshape(-1, 2)
     return float(np.mean(emd_pairs(Clouds(draws), pairs, metric=metric, period=period, n_jobs=n_jobs)))
+
+
+def _warn_of_small_groups(halves: list[int], n_points: int) -> None:
+    small = sum(half < n_points for half in halves)
+    if small:
+        warnings.warn(
+            f"two samples of {n_points} points need a group of {2 * n_points}; {small} of {len(halves)} groups are smaller, and their "
+            "samples are half of them, which makes the distance larger",
+            UserWarning,
+            stacklevel=outside(),
+        )
 
 
 _PAIRS, _WORK = 16, 40_000_000  # whole groups that are solved, and the most products of their sizes
