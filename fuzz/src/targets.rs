@@ -7,12 +7,13 @@ use std::collections::HashSet;
 use std::io::Cursor;
 use std::path::Path;
 
-use treeport::io::{biom, npy, npz, table};
+use treeport::io::format::{Input, Wanted};
+use treeport::io::{CloudOptions, biom, npy, npz, table};
 use treeport::learn::Checkpoint;
 use treeport::search::IndexFile;
 use treeport::{
-    Accuracy, FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit,
-    silent,
+    Accuracy, Clouds, FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric,
+    Tree, fit, silent,
 };
 use treeport_jobs::{JobFingerprint, Journal, history, shard};
 
@@ -20,11 +21,12 @@ use treeport_jobs::{JobFingerprint, Journal, history, shard};
 type Target = fn(&[u8]);
 
 /// Every target of this file, by its name.
-pub(crate) const TARGETS: [(&str, Target); 14] = [
+pub(crate) const TARGETS: [(&str, Target); 15] = [
     ("npy", npy),
     ("npz", npz),
     ("csv", csv),
     ("biom", biom),
+    ("clouds", clouds),
     ("newick", newick),
     ("tree_file", tree_file),
     ("forest_file", forest_file),
@@ -105,6 +107,18 @@ fn biom(bytes: &[u8]) {
     }
 }
 
+/// Clouds, whichever format they are in; what is read is written and read again.
+fn clouds(bytes: &[u8]) {
+    let read = |bytes: &[u8]| -> Option<Clouds> {
+        let input = Input::from_bytes("clouds", bytes, Wanted::Clouds, None).ok()?;
+        input.clouds(&CloudOptions::default()).ok()
+    };
+    let Some(found) = read(bytes) else { return };
+    let mut written = Cursor::new(Vec::new());
+    found.write_npz(&mut written).expect("memory can be written");
+    assert_eq!(read(written.get_ref()).expect("what is written reads back"), found);
+}
+
 /// Newick; what is read is written and read again.
 fn newick(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -124,8 +138,11 @@ fn newick(bytes: &[u8]) {
     }
 }
 
-/// A tree file; what is read is written and read again.
+/// A tree file, also as a model; what is read is written and read again.
 fn tree_file(bytes: &[u8]) {
+    if let Ok(input) = Input::from_bytes("model", bytes, Wanted::Model, None) {
+        drop(input.model(None));
+    }
     let Ok(tree) = Tree::from_bytes(bytes) else { return };
     let written = tree.to_bytes().expect("a tree that was read can be written");
     assert_eq!(tree, Tree::from_bytes(&written).expect("what is written reads back"));

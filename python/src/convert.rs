@@ -84,7 +84,7 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
             });
             refused
         }
-        Error::RightPoints { source } => PyValueError::new_err(format!("points_b: {source}")),
+        Error::RightPoints { cause } => PyValueError::new_err(format!("points_b: {cause}")),
         _ => PyValueError::new_err(message),
     }
 }
@@ -104,7 +104,7 @@ fn advice(error: &Error) -> &'static str {
         Error::UnbalancedClouds { .. } => {
             " (`normalize=True` of `Clouds`), or let mass be left over (`penalty` of `emd_pairs` and `emd_pairwise`)"
         }
-        Error::Cloud { source, .. } if matches!(**source, Error::EmptyCloud) => {
+        Error::Cloud { cause, .. } if matches!(**cause, Error::EmptyCloud) => {
             " (with `empty=True`, `Clouds` may have none, for transport with a `penalty`)"
         }
         Error::Unbalanced { .. } => {

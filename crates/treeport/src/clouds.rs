@@ -369,7 +369,7 @@ fn check_bounds(dim: usize, coordinates: usize, start: &[usize], masses: usize) 
         .last()
         .is_some_and(|&last| last.checked_mul(dim) == Some(coordinates) && last == masses);
     if dim > 0 && ends && start.first() == Some(&0) && start.is_sorted() {
-        return Ok(());
+        return check_empty(dim, coordinates);
     }
     Err(Error::Shape {
         what: "the table of clouds".into(),
@@ -379,6 +379,21 @@ fn check_bounds(dim: usize, coordinates: usize, start: &[usize], masses: usize) 
             "{} bounds, {coordinates} coordinates in rows of {dim}, {masses} masses",
             start.len()
         ),
+    })
+}
+
+/// The most coordinates of points where there are none: what a header claims costs a file nothing.
+const MOST_WITHOUT_POINTS: usize = 1 << 16;
+
+/// Refuses more coordinates than anybody has, where no point has any.
+fn check_empty(dim: usize, coordinates: usize) -> Result<()> {
+    if coordinates > 0 || dim <= MOST_WITHOUT_POINTS {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "the table of clouds".into(),
+        expected: format!("at most {MOST_WITHOUT_POINTS} coordinates, as there are no points"),
+        found: format!("rows of {dim}"),
     })
 }
 
@@ -403,7 +418,7 @@ struct Places<'a> {
 impl Places<'_> {
     /// An error about measures or about one of all points, as one about clouds.
     fn placed(&self, error: Error) -> Error {
-        let (cloud, source) = match error {
+        let (cloud, cause) = match error {
             Error::BadCoordinate { point, axis, value } => {
                 let (cloud, point) = self.place(point);
                 (cloud, Error::BadCoordinate { point, axis, value })
@@ -440,7 +455,7 @@ impl Places<'_> {
             other => return other,
         };
         let name = self.name(cloud).map(str::to_owned);
-        Error::Cloud { cloud, name, source: Box::new(source) }
+        Error::Cloud { cloud, name, cause: Box::new(cause) }
     }
 
     /// The cloud of one of all points, and its place in that.

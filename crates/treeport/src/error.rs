@@ -29,11 +29,13 @@ pub enum Error {
         "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
     )]
     ZeroVector { point: usize },
-    #[error("of the points of the second measure: {source}")]
-    RightPoints { source: Box<Error> },
-    /// What is wrong with the points or masses of one cloud; `point` of its source is the place in the cloud.
-    #[error("cloud {}: {source}", cloud_label(name.as_deref(), *cloud))]
-    Cloud { cloud: usize, name: Option<String>, source: Box<Error> },
+    // Messages end with their cause, which is therefore no `source`: whoever prints a chain of
+    // errors would print it twice.
+    #[error("of the points of the second measure: {cause}")]
+    RightPoints { cause: Box<Error> },
+    /// What is wrong with the points or masses of one cloud; `point` of its cause is the place in the cloud.
+    #[error("cloud {}: {cause}", cloud_label(name.as_deref(), *cloud))]
+    Cloud { cloud: usize, name: Option<String>, cause: Box<Error> },
     #[error("point {point} has mass {value}; masses must be finite and at least 0")]
     BadPointMass { point: usize, value: f64 },
     #[error("it has no mass; drop it or give it a positive entry")]
@@ -204,8 +206,6 @@ pub enum Error {
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
-    // The message ends with the cause, which is therefore no `source`: whoever prints a chain of
-    // errors would print it twice.
     #[error("cannot read `{}`: {}", shown(path), without_number(cause))]
     Read { path: PathBuf, cause: io::Error },
     #[error("cannot write `{}`: {}", shown(path), without_number(cause))]
@@ -406,7 +406,11 @@ mod tests {
         let missing = std::fs::read("no such file").unwrap_err();
         let error = Error::read("a.tree", missing);
         assert_eq!(error.to_string(), "cannot read `a.tree`: No such file or directory");
-        assert!(std::error::Error::source(&error).is_none());
+        let of_cloud = Error::Cloud { cloud: 3, name: None, cause: Box::new(Error::EmptyCloud) };
+        let of_right = Error::RightPoints { cause: Box::new(Error::EmptyCloud) };
+        for error in [error, of_cloud, of_right] {
+            assert!(std::error::Error::source(&error).is_none(), "{error}");
+        }
         let odd = Error::write("a\nb\t.tree", io::Error::other("it is full"));
         assert_eq!(odd.to_string(), "cannot write `a\\nb\\t.tree`: it is full");
         let own = Error::write("a.tree", io::Error::other("it is full (os error 28)"));

@@ -80,6 +80,8 @@ fn what_is_wrong_names_the_cloud() {
     ] {
         let run = folder.run(&format!("exact --clouds {name}.csv"));
         assert!(run.contains(said) && run.contains("--- exit 2"), "{run}");
+        let cause = said.rsplit_once(": ").expect("a file and what is wrong there").1;
+        assert_eq!(run.matches(cause).count(), 1, "{run}");
     }
     let run = folder.run("exact --clouds jets.csv --metric cosine");
     assert!(run.contains("jets.csv: cloud j1: point 0 has length 0"), "{run}");

@@ -199,14 +199,18 @@ fn refuse_columns(options: &CloudOptions) -> Result<()> {
 fn of_array(reader: impl Read, options: &CloudOptions) -> Result<Clouds> {
     let columns = MassColumn::of(options)?;
     let check = |shape: &[usize]| {
-        match shape.len() {
-        3 => Ok(()),
-        _ => Err(Error::Shape {
-            what: "the array of clouds".into(),
-            expected: "(clouds, points, coordinates); clouds of other sizes are a ragged .npz or a folder of .npy".into(),
-            found: show_shape(shape),
-        }),
-    }
+        let expected = match shape {
+            // Such a file has no bytes for the clouds that its header claims.
+            [clouds, points, width] if *clouds > 0 && (*points == 0 || *width == 0) => {
+                "at least one point in each cloud, and one coordinate; clouds without points are a ragged .npz or a folder of .npy"
+            }
+            [_, _, _] => return Ok(()),
+            _ => {
+                "(clouds, points, coordinates); clouds of other sizes are a ragged .npz or a folder of .npy"
+            }
+        };
+        let (what, found) = ("the array of clouds".into(), show_shape(shape));
+        Err(Error::Shape { what, expected: expected.into(), found })
     };
     let array = npy::read_if(reader, check)?;
     let (clouds, points, width) = (array.shape[0], array.shape[1], array.shape[2]);
@@ -309,7 +313,7 @@ fn in_cloud(cloud: usize, name: &str, error: Error) -> Error {
     match error {
         // These say which file it is.
         Error::Read { .. } | Error::Memory { .. } | Error::BadOption { .. } => error,
-        other => Error::Cloud { cloud, name: Some(name.into()), source: Box::new(other) },
+        other => Error::Cloud { cloud, name: Some(name.into()), cause: Box::new(other) },
     }
 }
 

@@ -251,6 +251,11 @@ pub(super) fn write_name(name: [u8; 3], out: impl Write) -> io::Result<()> {
 /// Writes texts as an array of Unicode strings, as wide as the longest.
 pub(super) fn write_texts(texts: &[String], mut out: impl Write) -> io::Result<()> {
     let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    if 4 * width > CHUNK {
+        let message =
+            format!("a name has {width} characters, more than the {} of an array", CHUNK / 4);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     write_header(&format!("<U{width}"), &[texts.len()], &mut out)?;
     let mut buffer = Vec::with_capacity(4 * width);
     for text in texts {

@@ -27,6 +27,7 @@ use crate::io::container::{self, Checksum, Content, Extra, File};
 use crate::io::format::{Input, Wanted};
 use crate::io::{ModelFile, file, model_file};
 use crate::measure::Measures;
+use crate::memory;
 use crate::solve::penalty;
 use crate::units::power_of_two;
 
@@ -338,6 +339,11 @@ fn assemble(
         return None;
     }
     if let Err(error) = metric.prepare(&crate::silent) {
+        return Some(Err(error));
+    }
+    // Points one apart have no coordinates: their number alone is in the file.
+    let step = format_args!("the columns of {} points", metric.points());
+    if let Err(error) = memory::check(step, 4 * metric.points() as u64, "use fewer points") {
         return Some(Err(error));
     }
     let tabled = IndexedPoints::with_order(metric, points, used, unit);

@@ -319,7 +319,7 @@ fn in_two_sets(error: Error, names: &[u32], of_y: &Range<usize>) -> Error {
             if of_y.contains(&point)
     );
     let error = renamed(error, names);
-    if is_right { Error::RightPoints { source: Box::new(error) } } else { error }
+    if is_right { Error::RightPoints { cause: Box::new(error) } } else { error }
 }
 
 /// An error with the number that the point has outside.

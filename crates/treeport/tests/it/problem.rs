@@ -222,7 +222,7 @@ fn errors_name_the_points_by_their_numbers_outside() {
     assert_eq!(of(&x, &[f64::NAN, 3.0]).unwrap(), 3.0);
     let bad = of(&x, &[0.0, f64::INFINITY]).unwrap_err();
     assert!(
-        matches!(&bad, Error::RightPoints { source } if source.to_string().contains("point 1 is inf")),
+        matches!(&bad, Error::RightPoints { cause } if cause.to_string().contains("point 1 is inf")),
         "{bad}"
     );
     let bad = of(&[0.0, f64::NAN, 0.0], &[0.0, 1.0]).unwrap_err();

@@ -14,9 +14,14 @@ use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use treeport::io::{biom, npy, npz, table};
+use treeport::io::format::{Input, Wanted};
+use treeport::io::{CloudOptions, biom, npy, npz, table};
 use treeport::learn::Checkpoint;
-use treeport::{Csr, GroundMetric, Measures, PointMetric, Tree};
+use treeport::search::IndexFile;
+use treeport::{
+    Clouds, Csr, Forest, GroundMetric, Index, IndexOptions, Measures, PointMetric, Tree,
+    set_memory_limit, silent,
+};
 
 struct Watched;
 
@@ -67,6 +72,7 @@ fn readers() -> Vec<Reader> {
     let mut archive = Cursor::new(Vec::new());
     npz::write_csr(&Csr { rows: 2, cols: 2, start, indices, values }, &mut archive).unwrap();
     let tree = Tree::from_newick("((a:1,'b c':1)x:2,d:3e0[note]);").unwrap();
+    let forest = Forest::new(vec![tree.clone(), tree.clone()], vec![0.5, 0.5]).unwrap();
     vec![
         ("npy", read_npy, vec![array]),
         ("npz", read_npz, vec![archive.into_inner()]),
@@ -83,6 +89,10 @@ fn readers() -> Vec<Reader> {
         ("biom", read_biom, vec![BIOM.to_vec(), gzip(BIOM)]),
         ("newick", read_newick, vec![b"((a:1,'b c':1)x:2,d:3e0[note]);".to_vec()]),
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree.to_bytes().unwrap()]),
+        ("model", read_model, vec![tree.to_bytes().unwrap(), forest.to_bytes().unwrap()]),
+        ("forest", |bytes| drop(Forest::from_bytes(bytes)), vec![forest.to_bytes().unwrap()]),
+        ("index", |bytes| drop(IndexFile::from_bytes(bytes)), vec![index()]),
+        ("clouds", read_clouds, clouds()),
         ("checkpoint", |bytes| drop(Checkpoint::from_bytes(bytes)), vec![b"tpcheck1".to_vec()]),
     ]
 }
@@ -99,6 +109,56 @@ fn read_npz(bytes: &[u8]) {
     let _ = npz::read_csr(Cursor::new(bytes));
     let _ = GroundMetric::read_graph_npz(Cursor::new(bytes));
     let _ = Measures::read_npz(Cursor::new(bytes));
+}
+
+/// The bytes of an index of three measures.
+fn index() -> Vec<u8> {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 3.0], PointMetric::Euclidean).unwrap();
+    index_on(&metric)
+}
+
+fn index_on(metric: &GroundMetric) -> Vec<u8> {
+    let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0]).unwrap();
+    let index = Index::new(metric, &measures, &IndexOptions::default(), &silent).unwrap();
+    IndexFile { index, point_names: None }.to_bytes().unwrap()
+}
+
+/// An index of points one apart that claims the most there can be: nothing in the file grows with their number.
+fn index_of_many_points() -> Vec<u8> {
+    let file = index_on(&GroundMetric::discrete(3).unwrap());
+    let size = usize::from(file[0]) + 256 * usize::from(file[1]);
+    let header = String::from_utf8(file[8..8 + size].to_vec()).unwrap();
+    let mut claimed = header.replace(r#"\"leaves\":3"#, r#"\"leaves\":2147483647"#);
+    assert_ne!(claimed, header);
+    while !claimed.len().is_multiple_of(8) {
+        claimed.push(' ');
+    }
+    let mut bytes = (claimed.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(claimed.bytes());
+    bytes.extend(&file[8 + size..]);
+    bytes
+}
+
+/// Clouds as a long table, as a ragged archive and as an array.
+fn clouds() -> Vec<Vec<u8>> {
+    let (points, masses) = (vec![0.0, 0.0, 0.0, 1.0, 3.0, 4.0], [0.5, 0.5, 1.0]);
+    let ragged = Clouds::new(2, points.clone(), &[0, 2, 3], &masses).unwrap();
+    let mut archive = Cursor::new(Vec::new());
+    ragged.write_npz(&mut archive).unwrap();
+    let mut array = Vec::new();
+    npy::write_f64(&[3, 1, 2], &points, &mut array).unwrap();
+    let table = b"id,mass,x1,x2\nj1,0.5,0,0\nj1,0.5,0,1\nj2,1,3,4\n".to_vec();
+    vec![table, archive.into_inner(), array]
+}
+
+fn read_clouds(bytes: &[u8]) {
+    let mut first = CloudOptions::default();
+    first.weights = Some("first".into());
+    for options in [CloudOptions::default(), first] {
+        if let Ok(input) = Input::from_bytes("clouds", bytes, Wanted::Clouds, None) {
+            let _ = input.clouds(&options).and_then(|found| found.ground(PointMetric::Euclidean));
+        }
+    }
 }
 
 const BIOM: &[u8] =
@@ -126,6 +186,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
+fn read_model(bytes: &[u8]) {
+    if let Ok(input) = Input::from_bytes("model", bytes, Wanted::Model, None) {
+        drop(input.model(None));
+    }
+}
+
 fn read_newick(bytes: &[u8]) {
     let _ = Tree::from_newick(&String::from_utf8_lossy(bytes));
 }
@@ -137,7 +203,10 @@ fn claims() -> Vec<Reader> {
         let mut file = b"\x93NUMPY\x01\x00".to_vec();
         file.extend((header.len() as u16).to_le_bytes());
         file.extend(header.as_bytes());
-        file.extend(1f64.to_le_bytes());
+        // An axis of 0 leaves nothing to read, and bytes that nobody wants are an error by themselves.
+        if shape.split(['(', ',', ')']).all(|axis| axis.trim() != "0") {
+            file.extend(1f64.to_le_bytes());
+        }
         file
     };
     let mut tree = 1_000_000_000_000u64.to_le_bytes().to_vec();
@@ -146,6 +215,7 @@ fn claims() -> Vec<Reader> {
     let mut cases: Vec<Reader> = vec![
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree]),
         ("csv", read_csv, vec![edges]),
+        ("index", |bytes| drop(IndexFile::from_bytes(bytes)), vec![index_of_many_points()]),
     ];
     for shape in [
         "(1000000000000,)",
@@ -154,6 +224,16 @@ fn claims() -> Vec<Reader> {
         "(18446744073709551615, 2)",
     ] {
         cases.push(("npy", read_npy, vec![array(shape)]));
+    }
+    for shape in [
+        "(1000000000000, 0, 3)",
+        "(1000000000000, 3, 0)",
+        "(18446744073709551615, 0, 2)",
+        "(3, 0, 18446744073709551615)",
+        "(0, 1000000000000, 1000000000000)",
+        "(0, 1, 1000000000000)",
+    ] {
+        cases.push(("clouds", read_clouds, vec![array(shape)]));
     }
     let sparse = Csr {
         rows: 1,
@@ -192,6 +272,8 @@ fn damaged(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 
 alone! {
     fn no_reader_panics_or_takes_more_than_the_file_paid_for() {
+        // What a file need not pay for has to fit into this.
+        set_memory_limit(Some(100_000_000));
         for (what, read, files) in claims() {
             for file in &files {
                 watched(what, file, read);
