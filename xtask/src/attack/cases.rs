@@ -133,6 +133,12 @@ pub(super) const CASES: &[Case] = &[
     short("merge second.csv.shard first.csv.shard -o out.csv"),
     short("distance model.tree --measures some.csv --missing warn -o out.csv"),
     short("exact -q --graph edges.csv --measures some.csv -o out.csv"),
+    long("exact -q --clouds clouds.csv -o out.csv"),
+    short("exact -q --clouds clouds.npz --accuracy 0.1 --pairs pairs.csv -o out.csv"),
+    long("index -q --clouds clouds.csv --keep 1MB -o out.index"),
+    short("index -q clouds.index --clouds clouds.npz --remove 0 -o out.index"),
+    short("nearest clouds.index --queries clouds.csv -k 3 -o out.csv"),
+    short("unifrac model.nwk --measures counts.biom -o out.tsv"),
 ];
 
 impl Case {

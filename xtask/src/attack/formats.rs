@@ -60,6 +60,22 @@ pub(super) fn sparse(rows: &[Vec<f64>]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// The members of a ragged archive of clouds: masses and the rows of points that go with them.
+pub(super) fn ragged(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> Vec<(&'static str, Vec<u8>)> {
+    let points: Vec<Vec<f64>> = clouds.iter().flat_map(|cloud| cloud.1.clone()).collect();
+    let masses = clouds.iter().flat_map(|cloud| &cloud.0).flat_map(|mass| mass.to_le_bytes());
+    let mut offsets = vec![0];
+    for cloud in clouds {
+        offsets.push(offsets[offsets.len() - 1] + cloud.0.len());
+    }
+    let entries = format!("({},)", points.len());
+    vec![
+        ("points.npy", npy_rows(&points)),
+        ("offsets.npy", npy_whole(&offsets)),
+        ("masses.npy", npy("<f8", &entries, &masses.collect::<Vec<u8>>())),
+    ]
+}
+
 /// A zip archive whose members are stored as they are.
 pub(super) fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::folder::Snapshot;
-use super::formats::{csv, npy_rows, sparse, zip};
+use super::formats::{csv, npy_rows, ragged, sparse, zip};
 use super::random::Random;
 
 /// The files in an archive.
@@ -24,7 +24,12 @@ pub(super) fn foreign(
     let pairs: Vec<Vec<f64>> =
         (1..measures).map(|k| vec![(k * k % measures) as f64, (k - 1) as f64]).collect();
     let names = lines(points, |k| format!("p{k}"));
-    let members = HashMap::from([("graph.npz", sparse(&graph)), ("measures.npz", sparse(&masses))]);
+    let clouds: Vec<_> = masses.iter().map(|masses| cloud(masses, &places)).collect();
+    let members = HashMap::from([
+        ("graph.npz", sparse(&graph)),
+        ("measures.npz", sparse(&masses)),
+        ("clouds.npz", ragged(&clouds)),
+    ]);
     let mut files = Snapshot::from([
         ("points.csv".into(), csv("x,y", &places)),
         ("points.npy".into(), npy_rows(&places)),
@@ -40,6 +45,8 @@ pub(super) fn foreign(
         ("titles.txt".into(), lines(measures, |k| format!("m{k}")).into_bytes()),
         ("more.txt".into(), lines(measures, |k| format!("n{k}")).into_bytes()),
         ("pairs.csv".into(), csv("left,right", &pairs)),
+        ("clouds.csv".into(), long_table(&clouds).into_bytes()),
+        ("counts.biom".into(), biom(&masses).into_bytes()),
     ]);
     files.extend(members.iter().map(|(name, members)| ((*name).to_owned(), zip(members))));
     (files, members)
@@ -85,6 +92,41 @@ fn features(masses: &[Vec<f64>]) -> String {
     format!("# a feature table\n#OTU ID{}\n{}", ids.concat(), rows.concat())
 }
 
+/// The points of a measure, each a little to the side, with their masses.
+fn cloud(masses: &[f64], places: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let aside = masses[0] + 0.01;
+    let here = masses.iter().zip(places).filter(|(mass, _)| **mass > 0.0);
+    here.map(|(mass, place)| (*mass, vec![place[0] + aside, place[1]])).unzip()
+}
+
+/// Clouds as a table with a row for each point.
+fn long_table(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> String {
+    let rows = clouds.iter().enumerate().flat_map(|(number, (masses, points))| {
+        let here = masses.iter().zip(points);
+        here.map(move |(mass, at)| format!("c{number},{mass},{},{}\n", at[0], at[1]))
+    });
+    std::iter::once("id,mass,x,y\n".to_owned()).chain(rows).collect()
+}
+
+/// Measures as a table of BIOM 1.0, with points as observations.
+fn biom(masses: &[Vec<f64>]) -> String {
+    let ids = |letter: char, count: usize| -> String {
+        (0..count).map(|k| format!("{{\"id\": \"{letter}{k}\"}}")).collect::<Vec<_>>().join(", ")
+    };
+    let points = masses[0].len();
+    let entries = masses.iter().enumerate().flat_map(|(measure, row)| {
+        let here = row.iter().enumerate().filter(|(_, mass)| **mass > 0.0);
+        here.map(move |(point, mass)| format!("[{point}, {measure}, {mass}]"))
+    });
+    format!(
+        "{{\"rows\": [{}], \"columns\": [{}], \"matrix_type\": \"sparse\", \"shape\": [{points}, {}], \"data\": [{}]}}",
+        ids('p', points),
+        ids('m', masses.len()),
+        masses.len(),
+        entries.collect::<Vec<_>>().join(", ")
+    )
+}
+
 /// Measures on every second point, the last first, in a table that has columns for these alone.
 fn some_columns(masses: &[Vec<f64>]) -> Vec<u8> {
     let points: Vec<usize> = (0..masses[0].len()).step_by(2).rev().collect();
@@ -114,7 +156,7 @@ mod tests {
         assert_eq!((rows("points.csv"), rows("matrix.csv"), rows("measures.csv")), (13, 12, 9));
         assert_eq!((rows("names.txt"), rows("titles.txt")), (12, 8));
         assert_eq!(files["points.npy"].len(), 128 + 12 * 2 * 8);
-        assert_eq!(members.len(), 2);
+        assert_eq!(members.len(), 3);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 25] = [
+pub(super) const INPUTS: [&str; 29] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -42,6 +42,10 @@ pub(super) const INPUTS: [&str; 25] = [
     "docs.index",
     "first.csv.shard",
     "second.csv.shard",
+    "clouds.csv",
+    "clouds.npz",
+    "clouds.index",
+    "counts.biom",
 ];
 
 /// What every command may take longer than it does undisturbed.
@@ -117,6 +121,10 @@ impl Scene {
             (
                 "distance model.tree --measures measures.csv --shard 2/2 -o out.csv.shard",
                 &[("out.csv.shard", "second.csv.shard")],
+            ),
+            (
+                "index -q --clouds clouds.npz --keep 1MB -o out.index",
+                &[("out.index", "clouds.index")],
             ),
         ] {
             let words: Vec<String> = args.split_whitespace().map(ToString::to_string).collect();
