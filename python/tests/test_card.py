@@ -1,10 +1,5 @@
 """Exact transport with a device that looks through all pairs, by its twin in NumPy."""
 
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 import treeport as tp
@@ -158,9 +153,7 @@ def test_time_that_is_up_leaves_bounds():
     assert 0 <= bounds.lower <= tp.emd(None, None, x, x[::-1] + 0.1) <= bounds.upper
 
 
-@pytest.mark.skipif(find_spec("torch") is None or find_spec("triton") is None, reason="needs PyTorch and Triton")
-def test_kernels_do_what_their_twin_does():
-    """The interpreter of Triton runs kernels without a GPU, in a process of its own: it is chosen when they are defined."""
+def test_kernels_do_what_their_twin_does(interpreted):
     script = """
 import contextlib
 import numpy as np
@@ -188,8 +181,7 @@ for formula in ("length", "square", "absolutes", "largest"):
             assert ours.dtype == theirs.dtype
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 """
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    interpreted(script)
 
 
 def test_sweeps_bound_exact_costs():

@@ -1,11 +1,7 @@
 """Searches with a device that bounds likely neighbors, by its twin in NumPy."""
 
-import os
 import pickle
-import subprocess
-import sys
 import threading
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -138,9 +134,7 @@ def test_progress_goes_on_from_part_to_part(monkeypatch, capfd):
     assert all(done <= total == 60 for done, total in told)
 
 
-@pytest.mark.skipif(find_spec("torch") is None or find_spec("triton") is None, reason="needs PyTorch and Triton")
-def test_kernels_bound_as_the_twin_does():
-    """By Triton's interpreter, on the CPU."""
+def test_kernels_bound_as_the_twin_does(interpreted):
     script = """
 import numpy as np, torch
 from treeport import _pair_bounds, _pair_bounds_cuda
@@ -168,8 +162,7 @@ for formula, triangles in (("length", True), ("square", False), ("absolutes", Tr
         found.append(np.maximum(engine.bounds(*np.indices((5, 6)).reshape(2, -1)), 0))
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=2e-3 * found[0].max())
 """
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    interpreted(script)
 
 
 def test_distances_next_to_nothing_lose_no_neighbor():

@@ -154,7 +154,7 @@ class TreeWasserstein(  # type: ignore[misc]
         Number of points of a measure: the median over those of the fit.
     sampling_ : dict or None
         After a fit to sampled groups of cells (``Measures.from_anndata(…, n_cells=500)``): "null_distance", the mean distance between two
-        samples of one group, and "error", the mean relative error on whole groups. `None` after other fits.
+        such samples of one group (or two halves of a small one), and "error", the mean relative error on whole groups. `None` after other fits.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)

@@ -65,32 +65,36 @@ def null_distance(
     """
     if n_points is not None and n_points < 1:
         raise ValueError(f"n_points is {n_points}; at least one is needed")
+    groups = list(_groups(X, points))
+    if n_points is not None:
+        _warn_of_small_groups([int(np.count_nonzero(masses > 0)) for masses, _ in groups], n_points)
+    return _null_distance(groups, n_points, random_state, metric=metric, period=period, n_jobs=n_jobs)
+
+
+def _null_distance(groups: Any, n_points: Optional[int], random_state: Seed, **ground: Any) -> float:
+    """The same of masses and points of groups, without a warning."""
     rng = np.random.default_rng(seed_of(random_state))
     draws: list[tuple[Floats, Floats]] = []
-    halves: list[int] = []
-    for masses, at in _groups(X, points):
+    for masses, at in groups:
         here = np.flatnonzero(masses > 0)
-        halves.append(len(here) // 2)
-        size = halves[-1] if n_points is None else min(n_points, halves[-1])
+        size = len(here) // 2 if n_points is None else min(n_points, len(here) // 2)
         if size == 0:
             continue
         drawn = rng.permutation(here)[: 2 * size]
         for half in (drawn[:size], drawn[size:]):
             draws.append((masses[half] / masses[half].sum(), at[half]))
-    if n_points is not None:
-        _warn_of_small_groups(halves, n_points)
     if not draws:
         return float("nan")
     pairs = np.arange(len(draws)).reshape(-1, 2)
-    return float(np.mean(emd_pairs(Clouds(draws), pairs, metric=metric, period=period, n_jobs=n_jobs)))
+    return float(np.mean(emd_pairs(Clouds(draws), pairs, **ground)))
 
 
-def _warn_of_small_groups(halves: list[int], n_points: int) -> None:
-    small = sum(half < n_points for half in halves)
+def _warn_of_small_groups(sizes: list[int], n_points: int) -> None:
+    small = sum(size < 2 * n_points for size in sizes)
     if small:
         warnings.warn(
-            f"two samples of {n_points} points need a group of {2 * n_points}; {small} of {len(halves)} groups are smaller, and their "
-            "samples are half of them, which makes the distance larger",
+            f"two samples of {n_points} points need a group of {2 * n_points}; {small} of {len(sizes)} groups are smaller, and their "
+            "samples are half of them, which makes the distance larger; groups of one point are left out",
             UserWarning,
             stacklevel=outside(),
         )
@@ -120,7 +124,7 @@ def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
         return None
     rng = np.random.default_rng(seed_of(estimator.random_state))
     ground = {"metric": estimator.metric, "period": estimator.period, "n_jobs": estimator.n_jobs}
-    null = null_distance(rows, at, n_points=drawn._cells, random_state=rng, **ground)
+    null = _null_distance(_groups(rows, at), drawn._cells, rng, **ground)
     pairs = _affordable(np.diff(rows.indptr), rng)
     exact = emd_pairs(rows, pairs, points=at, **ground)
     left, right = (measures_of(rows[pairs[:, side]]) for side in (0, 1))
