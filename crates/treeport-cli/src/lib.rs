@@ -29,6 +29,7 @@ use treeport_report::terminal::{self, interrupt, output};
 use args::Cli;
 
 /// Does what the arguments of this process ask for.
+#[doc(hidden)]
 pub fn main() -> ExitCode {
     terminal::finish(run(), Cli::command, commands::hint)
 }
