@@ -1,4 +1,4 @@
-# needs: gudhi
+# needs: gudhi, ot
 # %% [markdown]
 # # Diagrams
 #
@@ -7,7 +7,7 @@
 # vanish. That is a transport problem with a price at each point: its distance to the diagonal.
 #
 # ```sh
-# pip install ./python matplotlib gudhi     # in this repository
+# pip install ./python matplotlib gudhi POT     # in this repository; gudhi.wasserstein needs POT
 # ```
 
 # %%

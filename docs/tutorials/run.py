@@ -1,8 +1,8 @@
 """Runs a tutorial or a recipe and writes its page: ``python run.py NAME.py FOLDER``.
 
 Either is a script in cells: ``# %% [markdown]`` begins text in comments, ``# %%`` begins code. The cells run in
-order in one namespace; what each prints and draws goes below it. A first line ``# needs: PACKAGE`` names what a
-reader may not have: without it the page says so and nothing else.
+order in one namespace; what each prints and draws goes below it. A first line ``# needs: PACKAGE, OTHER`` names what a
+reader may not have: without one of these the page says so and nothing else.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ def cells(text: str) -> list[tuple[str, str]]:
 
 
 def missing(text: str) -> str | None:
-    """The package that a tutorial needs and this interpreter does not have."""
-    needs = re.match(r"# needs: (\w+)\n", text)
-    if needs and importlib.util.find_spec(needs[1]) is None:
-        return needs[1]
-    return None
+    """The first package that a tutorial needs and this interpreter does not have."""
+    needs = re.match(r"# needs: ([\w, ]+)\n", text)
+    packages = needs[1].split(", ") if needs else []
+    return next((package for package in packages if importlib.util.find_spec(package) is None), None)
 
 
 def figures(name: str, folder: Path, number: int) -> list[str]:

@@ -48,7 +48,7 @@ def test_errors_name_the_line_of_the_script(tmp_path):
 
 def test_a_page_without_its_package_says_so(tmp_path):
     script = tmp_path / "absent.py"
-    script.write_text("# needs: no_such_package\n# %% [markdown]\n# # Absent\n\n# %%\nimport no_such_package\n")
+    script.write_text("# needs: numpy, no_such_package\n# %% [markdown]\n# # Absent\n\n# %%\nimport no_such_package\n")
     run_page(script, tmp_path)
     page = (tmp_path / "absent.md").read_text()
     assert page.startswith("# Absent\n\nThis page is left out: it needs the package `no_such_package`")

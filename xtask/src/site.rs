@@ -5,8 +5,10 @@ use std::path::Path;
 use crate::plan::{Machine, Program, Step, cargo, installing, run, venv_step, with};
 
 /// What the tutorials read their data with, or compute with: large, and a page is left out where one cannot be had.
-const TUTORIALS: [(&str, &str); 6] = [
+const TUTORIALS: [(&str, &str); 7] = [
     ("gudhi", "gudhi==3.13.0"),
+    // GUDHI's Wasserstein distances are POT's.
+    ("POT", "POT==0.9.7.post1"),
     ("gensim", "gensim==4.4.0"),
     ("scanpy", "scanpy==1.11.5"),
     ("scikit-bio", "scikit-bio==0.7.4"),
