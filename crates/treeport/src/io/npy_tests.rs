@@ -143,3 +143,12 @@ proptest! {
         let _ = read(&[&MAGIC[..], &[1, 0, 40, 0], &bytes].concat()[..]);
     }
 }
+
+#[test]
+fn names_that_could_not_be_read_again_are_not_written() {
+    let mut file = Vec::new();
+    write_texts(&["x".repeat(CHUNK / 4)], &mut file).unwrap();
+    assert_eq!(read(&file[..]).unwrap().shape, [1]);
+    let long = write_texts(&["x".repeat(CHUNK / 4 + 1)], Vec::new()).unwrap_err();
+    assert_eq!(long.to_string(), "a name has 16385 characters, more than the 16384 of an array");
+}
