@@ -115,7 +115,9 @@ fn clouds(bytes: &[u8]) {
     };
     let Some(found) = read(bytes) else { return };
     let mut written = Cursor::new(Vec::new());
-    found.write_npz(&mut written).expect("memory can be written");
+    if found.write_npz(&mut written).is_err() {
+        return; // an ID of more characters than an array of names takes
+    }
     assert_eq!(read(written.get_ref()).expect("what is written reads back"), found);
 }
 
