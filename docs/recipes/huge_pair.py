@@ -51,12 +51,12 @@ plt.tight_layout()
 
 # %% [markdown]
 # **How to read it.** The bars always contain the exact value: that is what "proved" means. With `accuracy=0.01`
-# the two numbers differ by at most 1 % of the upper one, and often by much less. The upper bound is the cost of a plan: `return_plan=True` puts it into `bounds.plan`, a sparse
+# the upper number is at most 1 % above the lower one, and often much closer. The upper bound is the cost of a plan: `return_plan=True` puts it into `bounds.plan`, a sparse
 # matrix of the mass that goes from row i to column j.
 #
 # **Mind.** With `time=` the interval is wide until the first round is done, which takes seconds for tens of thousands of points: if unsure, give `accuracy=0.1` first. Masses of your
 # own: `tp.emd(a / a.sum(), b / b.sum(), x, y)`; numbers of points may differ, and `metric=` takes others than Euclidean.
 #
 # **What next.** 100,000 points a side and more, with figures: [one problem of any size](../SCALE.md#one-problem-of-any-size).
-# Which solver runs: [which tool when](../WHICH.md#which-solver-answers-emd). Points with one coordinate are solved by sorting: ten
+# Which engine runs: [which tool when](../WHICH.md#which-engine-answers-emd). Points with one coordinate are solved by sorting: ten
 # million are no trouble.

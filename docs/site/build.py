@@ -36,7 +36,7 @@ SECTIONS = {
         "recipes/images", "recipes/two_samples", "recipes/persistence_diagrams", "recipes/jets", "recipes/huge_pair", "recipes/patients",
         "recipes/contextual_words", "recipes/database",
     ],
-    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "RUST", "FILES"],
+    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS", "RUST", "FILES"],
     "Guides": ["CLOUDS", "FROM_POT", "FROM_ENERGYFLOW", "FROM_GUDHI", "CELLS_AND_MICROBES", "NETWORKS", "NEW_POINTS", "TWO_SAMPLES", "SEARCH", "LARGE_COLLECTIONS", "INDEXES", "CLUSTER", "SCALE"],
     "Results": ["FIGURES", "COMPARE", "RESULTS", "BASELINES", "RELIABILITY"],
     "Project": ["CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"],

@@ -1,14 +1,14 @@
-//! How accurate an answer has to be, as Python says it: a word or a number.
+//! The `accuracy` argument of Python: the name of a level or a number.
 
 use pyo3::prelude::*;
 use treeport::accuracy::{Accuracy, Question};
 
 use crate::convert::to_py_err;
 
-/// What was given for `accuracy`.
+/// Value of the argument `accuracy`.
 #[derive(FromPyObject)]
 pub(crate) enum GivenAccuracy<'py> {
-    /// First, because it would pass for a number.
+    /// A truth value comes first, because it also converts to a number.
     Truth(bool),
     Number(f64),
     Name(String),
@@ -16,7 +16,7 @@ pub(crate) enum GivenAccuracy<'py> {
 }
 
 impl GivenAccuracy<'_> {
-    /// The accuracy, if the question can use it.
+    /// Returns the accuracy, or an error if the question does not support it.
     pub(crate) fn read(&self, question: Question) -> PyResult<Accuracy> {
         let read = match self {
             Self::Truth(value) => {
@@ -33,7 +33,7 @@ impl GivenAccuracy<'_> {
     }
 }
 
-/// Refuses an accuracy that a search cannot use.
+/// Rejects an accuracy that a search does not support.
 #[pyfunction]
 pub(crate) fn check_search_accuracy(accuracy: GivenAccuracy<'_>) -> PyResult<()> {
     accuracy.read(Question::Search).map(|_| ())

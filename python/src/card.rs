@@ -1,4 +1,4 @@
-//! A device that looks through all pairs of a problem, driven by an engine in Python.
+//! A device that scans all pairs of a problem, driven by an engine in Python.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use treeport::internal::solve::{Card, CardFound, CardSearch};
 
 use crate::convert::{Array1, Array2};
 
-/// An engine with the methods `keep`, `forget` and `nearest`; see `_card.py`.
+/// Python engine with the methods `keep`, `forget` and `nearest`; see `_card.py`.
 #[derive(Debug)]
 pub(crate) struct PythonCard {
     engine: Py<PyAny>,
@@ -24,7 +24,7 @@ impl PythonCard {
         Ok(Arc::new(Self { engine, takes_all, failure: Mutex::new(None) }))
     }
 
-    /// What a question says, or why the engine could not answer.
+    /// Returns the error of the engine if it has failed, and the answer otherwise.
     pub(crate) fn explained<T>(&self, answer: PyResult<T>) -> PyResult<T> {
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(failure) => Err(failure),
@@ -32,7 +32,7 @@ impl PythonCard {
         }
     }
 
-    /// What the engine does; nothing where it has failed, now or before.
+    /// Calls the engine; returns `None` where it has failed, now or before.
     fn ask<T>(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         if self.has_failed() {
             return None;
@@ -81,7 +81,7 @@ impl Card for PythonCard {
                     "an engine answers for every row, with one entry a point",
                 ));
             }
-            // No entry is −1, which is the largest number without a sign.
+            // Missing entries are −1, which becomes the largest unsigned number.
             let points: Vec<u32> = points.iter().map(|&point| point as u32).collect();
             if points.iter().any(|&point| point != u32::MAX && point as usize >= prices.len()) {
                 return Err(PyValueError::new_err("an engine names a point that is not there"));

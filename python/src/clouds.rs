@@ -1,4 +1,4 @@
-//! Measures that bring their own points.
+//! Measures with their own points.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::convert::{self, Array1, Array2, check_room, to_py_err};
 use crate::ground::{GivenGeometry, Ground};
 use crate::measures::Measures;
 
-/// Many measures, each with points of its own.
+/// Collection of measures, each with its own points.
 #[pyclass(frozen, eq, module = "treeport._core")]
 #[derive(PartialEq)]
 pub(crate) struct Clouds {
@@ -21,8 +21,8 @@ pub(crate) struct Clouds {
 
 #[pymethods]
 impl Clouds {
-    /// Cloud `r` has the rows `start[r]..start[r + 1]` of `points`, with equal masses where there are none; clouds
-    /// without mass are refused unless they may be `empty`.
+    /// Creates clouds: cloud `r` has the rows `start[r]..start[r + 1]` of `points`, with equal
+    /// masses by default; clouds without mass are rejected unless they may be `empty`.
     #[new]
     #[pyo3(signature = (points, start, masses=None, names=None, normalize=false, empty=false))]
     fn new(
@@ -36,7 +36,7 @@ impl Clouds {
     ) -> PyResult<Self> {
         convert::check_copies(&points, 2)?;
         let (dim, start) = (points.as_array().ncols(), wide(&start)?);
-        // Row after row, however they lie.
+        // Row-major order, whatever the memory layout.
         let coordinates: Vec<f64> = points.as_array().iter().copied().collect();
         let masses = masses.as_ref().map(convert::masses).transpose()?;
         let make = || {
@@ -54,7 +54,8 @@ impl Clouds {
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
     }
 
-    /// From a file or a folder, with the IDs that it has; clouds without mass are refused unless they may be `empty`.
+    /// Reads clouds and their IDs from a file or a folder; clouds without mass are rejected unless
+    /// they may be `empty`.
     #[staticmethod]
     #[pyo3(signature = (path, groupby=None, weights=None, columns=None, normalize=false, empty=false))]
     fn read(
@@ -76,18 +77,19 @@ impl Clouds {
         Ok(Self { clouds: py.detach(read).map_err(to_py_err)? })
     }
 
-    /// Writes a ragged archive, whole or not at all.
+    /// Writes a ragged archive atomically.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.clouds.save(path)).map_err(to_py_err)
     }
 
-    /// What the clouds are called, if they have names.
+    /// Returns the names of the clouds, if they have any.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         self.clouds.names().map(<[String]>::to_vec)
     }
 
-    /// Persistence diagrams: rows of births and deaths, and where each diagram begins.
+    /// Creates clouds from persistence diagrams: rows of births and deaths, and the start of each
+    /// diagram.
     #[staticmethod]
     fn diagrams(
         py: Python<'_>,
@@ -103,7 +105,8 @@ impl Clouds {
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
     }
 
-    /// The same clouds with a penalty for each point, which are distances of a metric if it is named.
+    /// Returns these clouds with a penalty for each point; with `metric` the penalties are
+    /// distances of it.
     #[pyo3(signature = (penalties, metric=None))]
     fn with_penalties(&self, penalties: Array1<'_, f64>, metric: Option<&str>) -> PyResult<Self> {
         let metric = metric.map(str::parse).transpose().map_err(to_py_err)?;
@@ -112,7 +115,7 @@ impl Clouds {
         Ok(Self { clouds: clouds.map_err(to_py_err)? })
     }
 
-    /// The penalties of all points, if there are any, for distances by a metric.
+    /// Returns the penalties of all points, if there are any, for distances by a metric.
     fn penalties<'py>(
         &self,
         py: Python<'py>,
@@ -122,7 +125,8 @@ impl Clouds {
         Ok(penalties.map(|penalties| penalties.to_vec().into_pyarray(py)))
     }
 
-    /// The penalties of all points, if there are any, and the metric that they are distances of.
+    /// Returns the penalties of all points, if there are any, and the metric of which they are
+    /// distances.
     fn own_penalties<'py>(
         &self,
         py: Python<'py>,
@@ -131,65 +135,65 @@ impl Clouds {
         Some((penalties.to_vec().into_pyarray(py), metric.map(|metric| metric.to_string())))
     }
 
-    /// The ground metric of all points.
+    /// Returns the ground metric of all points.
     fn ground(&self, py: Python<'_>, metric: GivenGeometry) -> PyResult<Ground> {
         let geometry = metric.read()?;
         let metric = py.detach(|| self.clouds.ground(geometry)).map_err(to_py_err)?;
         Ok(Ground { metric })
     }
 
-    /// The clouds as measures on all points.
+    /// Returns the clouds as measures on all points.
     fn measures(&self) -> Measures {
         Measures::of(self.clouds.measures().clone())
     }
 
-    /// Each divided by its total.
+    /// Returns the clouds, each divided by its total.
     fn normalized(&self) -> PyResult<Self> {
         check_room(self.clouds.measures().bytes())?;
         Ok(Self { clouds: self.clouds.clone().normalized() })
     }
 
-    /// Some of the clouds.
+    /// Returns some of the clouds.
     fn select(&self, py: Python<'_>, clouds: Array1<'_, i64>) -> PyResult<Self> {
         let numbers = wide(&clouds)?;
         Ok(Self { clouds: py.detach(|| self.clouds.select(&numbers)).map_err(to_py_err)? })
     }
 
-    /// These clouds, then others; without names unless both have them.
+    /// Returns these clouds followed by others; without names unless both have them.
     fn followed_by(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<Self> {
         let other = &other.clouds;
         Ok(Self { clouds: py.detach(|| self.clouds.followed_by(other)).map_err(to_py_err)? })
     }
 
-    /// The same clouds by other names.
+    /// Returns these clouds with new names.
     fn named(&self, names: Vec<String>) -> PyResult<Self> {
         Ok(Self { clouds: self.clouds.clone().with_names(names).map_err(to_py_err)? })
     }
 
-    /// Refuses clouds without mass.
+    /// Rejects clouds without mass.
     fn check_mass(&self) -> PyResult<()> {
         self.clouds.clone().with_mass().map(drop).map_err(to_py_err)
     }
 
-    /// Refuses pairs of clouds that are not there, or of unequal totals.
+    /// Rejects pairs of clouds that do not exist or have unequal totals.
     fn check_pairs(&self, pairs: Array2<'_, i64>) -> PyResult<()> {
         self.clouds.check_pairs(&convert::pairs(&pairs)?).map_err(to_py_err)
     }
 
-    /// Refuses clouds, of one or two sets, whose totals differ.
+    /// Rejects clouds, of one or two sets, whose totals differ.
     fn check_balanced(&self, other: Option<PyRef<'_, Self>>) -> PyResult<()> {
         let other = other.as_ref().map(|other| &other.clouds);
         self.clouds.check_balanced(other).map_err(to_py_err)
     }
 
-    /// The coordinates of all points, one cloud after the other.
+    /// Returns the coordinates of all points, cloud by cloud.
     fn coordinates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         check_room(8 * self.clouds.coordinates().len() as u64)?;
         let shape = [self.clouds.points(), self.clouds.dim()];
         self.clouds.coordinates().to_vec().into_pyarray(py).reshape(shape)
     }
 
-    /// The masses of all points, one cloud after the other.
+    /// Returns the masses of all points, cloud by cloud.
     fn masses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         check_room(8 * self.clouds.points() as u64)?;
         let mut masses = Vec::with_capacity(self.clouds.points());
@@ -197,7 +201,7 @@ impl Clouds {
         Ok(masses.into_pyarray(py))
     }
 
-    /// Masses and coordinates of one cloud.
+    /// Returns masses and coordinates of one cloud.
     #[expect(clippy::type_complexity, reason = "two arrays")]
     fn cloud<'py>(
         &self,
@@ -212,14 +216,14 @@ impl Clouds {
         Ok((masses.into_pyarray(py), points.reshape([count, self.clouds.dim()])?))
     }
 
-    /// Where the points of each cloud begin, and where the last end.
+    /// Returns the index of the first point of each cloud, and the number of points.
     fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let signed = |&at: &usize| i64::try_from(at).expect("memory ends long before");
         let starts = self.clouds.starts().iter().map(signed);
         starts.collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// The total mass of each cloud.
+    /// Returns the total mass of each cloud.
     fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let totals = self.clouds.measures().iter().map(|measure| measure.total());
         totals.collect::<Vec<_>>().into_pyarray(py)
@@ -229,20 +233,20 @@ impl Clouds {
         self.clouds.len()
     }
 
-    /// The number of coordinates of a point.
+    /// Returns the number of coordinates of a point.
     #[getter]
     fn dim(&self) -> usize {
         self.clouds.dim()
     }
 
-    /// The number of points of all clouds together.
+    /// Returns the number of points of all clouds together.
     #[getter]
     fn points(&self) -> usize {
         self.clouds.points()
     }
 }
 
-/// Numbers that are at least 0, in the order given.
+/// Converts numbers of at least 0, in the given order.
 fn wide(numbers: &Array1<'_, i64>) -> PyResult<Vec<usize>> {
     convert::check_copies(numbers, 1)?;
     let refused = |number| PyValueError::new_err(format!("{number} is below 0"));

@@ -1,4 +1,4 @@
-//! Between NumPy and treeport: small arrays, and errors.
+//! Conversion between NumPy and treeport: small arrays, and errors.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -18,9 +18,9 @@ use treeport::{Coupling, Csr, Error};
 
 use crate::measures::refused;
 
-/// An array of Python's whose numbers lie where processors read them; every argument is one, so that
-/// nothing else is ever read. What came over a network or out of a file may lie anywhere: it is
-/// refused as numbers of another type are, and the Python half copies it before.
+/// Aligned array argument. Every array argument has this type, so that no unaligned memory is read.
+/// Arrays from a network or a file may be unaligned: they are rejected like numbers of another
+/// type, and the Python half copies them before.
 pub(crate) struct Aligned<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
 
 pub(crate) type Array1<'py, T> = Aligned<'py, T, Ix1>;
@@ -47,24 +47,24 @@ impl<'py, T: Element, D: Dimension> Deref for Aligned<'py, T, D> {
     }
 }
 
-/// Whether the numbers of an array lie where processors read them.
+/// Checks whether the numbers of an array are aligned.
 fn is_aligned<T: Element, D: Dimension>(array: &Bound<'_, PyArray<T, D>>) -> bool {
     let steps = array.shape().iter().zip(array.strides()).filter(|(length, _)| **length > 1);
     let mut places = steps.map(|(_, step)| step.unsigned_abs()).chain([array.data() as usize]);
     places.all(|place| place.is_multiple_of(align_of::<T>()))
 }
 
-/// The numbers of a small array, row after row; `None` where they are many, or lie another way.
+/// Copies the numbers of a small C-contiguous array; `None` for other arrays.
 pub(crate) fn few<D: Dimension>(array: &Bound<'_, PyArray<f64, D>>) -> Option<Vec<f64>> {
     let is_plain = array.len() <= FEW && array.is_c_contiguous() && is_aligned(array);
     is_plain.then(|| array.to_vec().ok()).flatten()
 }
 
-/// Numbers that are copied in less time than borrowed: those of a table of 64 by 64.
+/// Largest number of entries that are copied in less time than borrowed: a table of 64 by 64.
 const FEW: usize = 1 << 12;
 
-/// What went wrong, in the library's words and with what else can be done here: `OSError` for files,
-/// `MemoryError` for what does not fit, `ValueError` for the rest.
+/// Converts an error, with the library's message and advice for Python: `OSError` for files,
+/// `MemoryError` for allocations, `ValueError` for the rest.
 pub(crate) fn to_py_err(error: Error) -> PyErr {
     let message = format!("{error}{}", advice(&error));
     match &error {
@@ -76,7 +76,7 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
         },
         Error::UnbalancedComponent { node, .. } => {
             let refused = PyValueError::new_err(message);
-            // Whoever knows the names of nodes says it again, with the name in its place.
+            // The caller that knows the names of nodes formats the message again, with the name.
             let template = format!("{}{}", error.said(&NodeToCome), advice(&error));
             let _ = Python::attach(|py| {
                 refused.value(py).setattr("node", *node)?;
@@ -89,7 +89,7 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
     }
 }
 
-/// A message with a place for the name of a node, as `str.format` fills it.
+/// Wording with a placeholder for the name of a node, for `str.format`.
 struct NodeToCome;
 
 impl Wording for NodeToCome {
@@ -98,7 +98,7 @@ impl Wording for NodeToCome {
     }
 }
 
-/// What can be done about an error from Python, after what the library says.
+/// Returns advice for Python to add to the message of an error.
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::UnbalancedClouds { .. } => {
@@ -123,14 +123,14 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// Refuses to copy so many bytes where there is no room for them. NumPy's arrays can claim any size
-/// without taking any memory (`np.broadcast_to`), so whatever copies one asks here first.
+/// Rejects a copy of this many bytes if it does not fit into memory. NumPy arrays can claim any
+/// size without using memory (`np.broadcast_to`), so every copy is checked first.
 pub(crate) fn check_room(bytes: u64) -> PyResult<()> {
     let step = format_args!("a copy of an array");
     treeport::internal::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
 }
 
-/// Refuses to make `copies` of an array, or what is as large, where there is no room for them.
+/// Rejects `copies` of an array, or data of that size, if they do not fit into memory.
 pub(crate) fn check_copies<T: Element, D: Dimension>(
     array: &Aligned<'_, T, D>,
     copies: u64,
@@ -139,7 +139,7 @@ pub(crate) fn check_copies<T: Element, D: Dimension>(
     check_room(bytes.saturating_mul(copies))
 }
 
-/// One measure: a mass for every point, or (points with mass, their masses, number of points).
+/// Measure argument: a mass for every point, or (points with mass, their masses, number of points).
 #[derive(FromPyObject)]
 pub(crate) enum Row<'py> {
     Dense(Array1<'py, f64>),
@@ -147,7 +147,7 @@ pub(crate) enum Row<'py> {
 }
 
 impl Row<'_> {
-    /// The number of points it lives on.
+    /// Returns the number of points of the space.
     pub(crate) fn points(&self) -> usize {
         match self {
             Self::Dense(masses) => masses.len(),
@@ -155,8 +155,8 @@ impl Row<'_> {
         }
     }
 
-    /// The measure with number `number`, which is what errors call it, checked; one without mass is refused
-    /// unless it may be `empty`.
+    /// Validates the measure, which errors call `number`; one without mass is rejected unless it
+    /// may be `empty`.
     pub(crate) fn read(&self, number: usize, empty: bool) -> PyResult<treeport::Measures> {
         let points = self.points();
         if points == 0 {
@@ -184,7 +184,7 @@ impl Row<'_> {
         read.map_err(|error| to_py_err(as_measure(number, error)))
     }
 
-    /// A mass for every point; those of a dense measure are as given.
+    /// Returns a mass for every point; a dense measure is unchanged.
     pub(crate) fn dense(&self, number: usize, empty: bool) -> PyResult<Cow<'_, [f64]>> {
         if let Self::Dense(given) = self {
             return masses(given);
@@ -196,7 +196,7 @@ impl Row<'_> {
     }
 }
 
-/// A vector, copied only if its numbers do not lie side by side.
+/// Returns a vector, copied only if it is not contiguous.
 pub(crate) fn masses<'a>(given: &'a Array1<'_, f64>) -> PyResult<Cow<'a, [f64]>> {
     if let Ok(masses) = given.as_slice() {
         return Ok(Cow::Borrowed(masses));
@@ -205,7 +205,7 @@ pub(crate) fn masses<'a>(given: &'a Array1<'_, f64>) -> PyResult<Cow<'a, [f64]>>
     Ok(given.as_array().to_vec().into())
 }
 
-/// Two measures, called 0 and 1 in errors.
+/// Validates two measures, which errors call 0 and 1.
 pub(crate) fn two(
     a: &Row<'_>,
     b: &Row<'_>,
@@ -215,7 +215,7 @@ pub(crate) fn two(
     Ok(if normalize { (a.normalized(), b.normalized()) } else { (a, b) })
 }
 
-/// An error about one row, as one about measure `measure`.
+/// Converts an error about one row to one about measure `measure`.
 fn as_measure(measure: usize, error: Error) -> Error {
     match error {
         Error::BadMass { point, value, .. } => Error::BadMass { measure, point, value },
@@ -227,7 +227,7 @@ fn as_measure(measure: usize, error: Error) -> Error {
     }
 }
 
-/// Rows of two numbers, none of them negative.
+/// Converts rows of two numbers, none of them negative.
 pub(crate) fn pairs(pairs: &Array2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
     check_copies(pairs, 1)?;
     let rows = pairs.as_array();
@@ -249,7 +249,7 @@ pub(crate) fn pairs(pairs: &Array2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
     rows.map(|(k, row)| Ok((number(k, row[0])?, number(k, row[1])?))).collect()
 }
 
-/// Positions as SciPy likes them: 32 bits where they fit.
+/// Converts positions to 32 bits, like SciPy, if they fit.
 pub(crate) fn positions(py: Python<'_>, positions: Vec<usize>) -> Bound<'_, PyAny> {
     let short: Result<Vec<i32>, _> = positions.iter().map(|&p| i32::try_from(p)).collect();
     if let Ok(short) = short {
@@ -259,7 +259,7 @@ pub(crate) fn positions(py: Python<'_>, positions: Vec<usize>) -> Bound<'_, PyAn
     long.collect::<Vec<_>>().into_pyarray(py).into_any()
 }
 
-/// A plan as (from, to, mass).
+/// Plan as (from, to, mass).
 pub(crate) type Moves<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 pub(crate) fn moves(py: Python<'_>, plan: Coupling) -> Moves<'_> {
@@ -267,7 +267,7 @@ pub(crate) fn moves(py: Python<'_>, plan: Coupling) -> Moves<'_> {
     (wide(plan.left), wide(plan.right), plan.mass.into_pyarray(py).into_any())
 }
 
-/// Row bounds, columns, values and the number of columns.
+/// Compressed rows: row bounds, columns, values and the number of columns.
 pub(crate) type Compressed<'py> =
     (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, usize);
 

@@ -1,4 +1,4 @@
-//! Estimates at every accuracy, with certified bounds.
+//! Estimators at every accuracy, with certified bounds.
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use crate::measures::Measures;
 use crate::model::Model;
 use crate::watch;
 
-/// What labels tell about the levels: a dictionary of plain numbers.
+/// Calibration of the levels from labels: a dictionary of plain numbers.
 #[derive(FromPyObject, IntoPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Calibration {
@@ -24,7 +24,7 @@ pub(crate) struct Calibration {
     levels: [String; 4],
     mean_of_plans: bool,
     flow_width: f64,
-    /// Pickles of older versions do not have these two yet.
+    /// Fields that pickles of older versions do not have.
     #[pyo3(default)]
     flow_blend: Option<[f64; 2]>,
     #[pyo3(default)]
@@ -49,7 +49,7 @@ impl From<treeport::estimate::Calibration> for Calibration {
 }
 
 impl Calibration {
-    /// As the library has it.
+    /// Converts to the library's type.
     pub(crate) fn read(self) -> PyResult<treeport::estimate::Calibration> {
         let mut levels = Level::ALL;
         for (level, name) in levels.iter_mut().zip(&self.levels) {
@@ -67,7 +67,7 @@ impl Calibration {
     }
 }
 
-/// What labels tell about the estimates of a model.
+/// Computes the calibration of the estimates of a model from labels.
 #[pyfunction]
 #[pyo3(signature = (ground, model, labelled, threads, report=None))]
 pub(crate) fn calibration(
@@ -84,7 +84,7 @@ pub(crate) fn calibration(
     Ok(found.into())
 }
 
-/// A ground metric with a model over its points.
+/// Ground metric with a model over its points.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Estimator {
     estimator: treeport::Estimator,
@@ -94,7 +94,7 @@ type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
 impl Estimator {
-    /// With a calibration from before, or none.
+    /// Creates an estimator with or without an earlier calibration.
     #[new]
     #[pyo3(signature = (ground, model, calibration, threads))]
     fn new(
@@ -106,15 +106,15 @@ impl Estimator {
     ) -> PyResult<Self> {
         let calibration = calibration.map(Calibration::read).transpose()?.unwrap_or_default();
         let estimator = watch::run(py, threads, None, |progress| {
-            // Kept with the metric, where the estimator finds it.
+            // The metric keeps the result for the estimator.
             ground.metric.prepare(progress)?;
             treeport::Estimator::new(&ground.metric, &model.model)?.with_calibration(calibration)
         })?;
         Ok(Self { estimator })
     }
 
-    /// For row i of one set and row i of another an estimate, or with `bounds` certified lower and
-    /// upper bounds.
+    /// Estimates the distance of row i of one set and row i of another, or with `bounds` certified
+    /// lower and upper bounds.
     #[pyo3(signature = (accuracy, a, b, bounds, threads, report=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     fn paired<'py>(

@@ -1,10 +1,11 @@
-//! Distances between points: coordinates, a matrix or a graph.
+//! Ground metrics: coordinates, a matrix or a graph.
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use treeport::build::linkage;
 use treeport::internal::condensed::size_for;
 use treeport::internal::names::Named;
+use treeport::internal::search::DevicePoints;
 use treeport::metric::{Components, Storage};
 use treeport::{Error, Geometry, GroundMetric, Linkage, Period, PointMetric};
 
@@ -12,20 +13,20 @@ use crate::convert::{Array1, Array2, check_copies, to_py_err};
 use crate::model::Model;
 use crate::watch;
 
-/// Name and one line of help of every metric of points.
+/// Returns name and one line of help of every metric of points.
 #[pyfunction]
 pub(crate) fn point_metrics() -> Vec<(&'static str, &'static str)> {
     PointMetric::ALL.iter().map(|metric| (metric.name(), metric.help())).collect()
 }
 
-/// How coordinates are compared: the name of a metric, or it with the periods of coordinates.
+/// Geometry argument: the name of a metric, or the name with the periods of coordinates.
 #[derive(FromPyObject)]
 pub(crate) enum GivenGeometry {
     Metric(String),
     Periodic(String, GivenPeriod),
 }
 
-/// One period for all coordinates, or one or none for each.
+/// Period argument: one for all coordinates, or one or none for each.
 #[derive(FromPyObject, IntoPyObject)]
 pub(crate) enum GivenPeriod {
     All(f64),
@@ -45,24 +46,24 @@ impl GivenGeometry {
     }
 }
 
-/// A table of either precision.
+/// Table in double or single precision.
 #[derive(FromPyObject)]
 pub(crate) enum Table<'py> {
     Double(Array2<'py, f64>),
     Single(Array2<'py, f32>),
 }
 
-/// A list of either precision.
+/// List in double or single precision.
 #[derive(FromPyObject)]
 pub(crate) enum List<'py> {
     Double(Array1<'py, f64>),
     Single(Array1<'py, f32>),
 }
 
-/// From, to and weight of every edge.
+/// Ends and weight of every edge.
 type Edges<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
-/// A ground metric.
+/// Ground metric.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Ground {
     pub(crate) metric: GroundMetric,
@@ -70,7 +71,7 @@ pub(crate) struct Ground {
 
 #[pymethods]
 impl Ground {
-    /// Points with coordinates, one per row.
+    /// Creates a metric of points with coordinates, one per row.
     #[staticmethod]
     #[pyo3(name = "from_points")]
     fn from_given_points(
@@ -81,7 +82,7 @@ impl Ground {
         Self::from_points(py, &points, &metric)
     }
 
-    /// A square matrix, row after row.
+    /// Creates a metric from a square matrix.
     #[staticmethod]
     fn from_square(py: Python<'_>, square: Table<'_>) -> PyResult<Self> {
         let check = |shape: &[usize]| match *shape {
@@ -104,7 +105,7 @@ impl Ground {
         }
     }
 
-    /// The upper triangle of a matrix, as `pdist` returns it.
+    /// Creates a metric from the upper triangle of a matrix, like that of `pdist`.
     #[staticmethod]
     fn from_condensed(py: Python<'_>, distances: List<'_>) -> PyResult<Self> {
         match distances {
@@ -123,18 +124,18 @@ impl Ground {
         }
     }
 
-    /// Points that are all one apart.
+    /// Creates the discrete metric: all distances are 1.
     #[staticmethod]
     fn discrete(n: usize) -> PyResult<Self> {
         Ok(Self { metric: GroundMetric::discrete(n).map_err(to_py_err)? })
     }
 
-    /// The same distances with the promise that the triangle inequality holds.
+    /// Returns these distances with the assumption that the triangle inequality holds.
     fn assume_metric(&self, py: Python<'_>) -> PyResult<Self> {
         Self::new(py, || self.metric.clone().assume_metric())
     }
 
-    /// Coordinates with the name of their metric, if it has them.
+    /// Returns coordinates and the name of their metric, if there are any.
     fn coordinates<'py>(
         &self,
         py: Python<'py>,
@@ -148,7 +149,23 @@ impl Ground {
         Ok(Some((table, name.to_string())))
     }
 
-    /// The period of all coordinates, or of each, if any of them has one.
+    /// Returns points for a device that bounds likely neighbors: the formula of costs, coordinates
+    /// in single precision, the cost of a unit, the rounding error of a cost, and whether shared
+    /// mass stays in place. `None` for a metric that devices do not support.
+    #[expect(clippy::type_complexity, reason = "a tuple of Python")]
+    fn device_points<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(&'static str, Bound<'py, PyArray2<f32>>, f64, f64, bool)>> {
+        let Some(points) = DevicePoints::new(&self.metric) else { return Ok(None) };
+        let count = self.metric.points();
+        let shape = [count, points.coordinates.len() / count];
+        let table = points.coordinates.into_pyarray(py).reshape(shape)?;
+        let DevicePoints { formula, unit_cost, lost, stays_put, .. } = points;
+        Ok(Some((formula, table, unit_cost, lost, stays_put)))
+    }
+
+    /// Returns the period of all coordinates, or of each, if any coordinate is periodic.
     fn period(&self) -> Option<GivenPeriod> {
         Some(match self.metric.period()? {
             Period::All(period) => GivenPeriod::All(*period),
@@ -156,7 +173,7 @@ impl Ground {
         })
     }
 
-    /// The condensed matrix in its own precision, if it is one.
+    /// Returns the condensed matrix in its own precision, if the metric is one.
     fn condensed<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         Some(match self.metric.matrix()? {
             Storage::F64(distances) => PyArray1::from_slice(py, distances).into_any(),
@@ -164,7 +181,7 @@ impl Ground {
         })
     }
 
-    /// Ends and weights of the edges, if it is a graph.
+    /// Returns ends and weights of the edges, if the metric is a graph.
     fn edges<'py>(&self, py: Python<'py>) -> Option<Edges<'py>> {
         let edges = self.metric.edges()?;
         let column = |end: fn(&(u32, u32, f64)) -> i64| {
@@ -175,18 +192,19 @@ impl Ground {
         Some((ends.0, ends.1, weights.into_pyarray(py)))
     }
 
-    /// The number of points.
+    /// Returns the number of points.
     #[getter]
     fn points(&self) -> usize {
         self.metric.points()
     }
 
-    /// Works out what makes later questions for distances of a graph fast, as labels do.
+    /// Prepares a graph for many distance queries: caches all distances of a small graph, or builds
+    /// the hierarchy of a large one.
     fn prepare(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
         watch::run(py, threads, None, |progress| self.metric.prepare(progress))
     }
 
-    /// A first tree over the points.
+    /// Computes an initial tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;
         let tree =
@@ -195,7 +213,7 @@ impl Ground {
     }
 }
 
-/// Shortest paths in a graph of one or several components.
+/// Shortest-path metric of a graph of one or several components.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Graph {
     pub(crate) components: Components,
@@ -203,7 +221,7 @@ pub(crate) struct Graph {
 
 #[pymethods]
 impl Graph {
-    /// A graph of `n` nodes.
+    /// Creates a graph of `n` nodes.
     #[new]
     fn new(
         py: Python<'_>,
@@ -211,7 +229,7 @@ impl Graph {
         ends: Array2<'_, i64>,
         weights: Array1<'_, f64>,
     ) -> PyResult<Self> {
-        // A list of edges, and the neighbors of every node from it.
+        // Copies: the list of edges and the adjacency lists.
         check_copies(&ends, 4)?;
         let (ends, weights) = (ends.as_array(), weights.as_array());
         // A negative node becomes one that is out of range.
@@ -225,19 +243,19 @@ impl Graph {
         Ok(Self { components: py.detach(make).map_err(to_py_err)? })
     }
 
-    /// The number of components.
+    /// Returns the number of components.
     fn __len__(&self) -> usize {
         self.components.len()
     }
 
-    /// The ground metric of all nodes; an error if there are several components.
+    /// Returns the ground metric of all nodes; raises an error if there are several components.
     fn whole(&self) -> PyResult<Ground> {
         Ok(Ground { metric: self.components.whole().map_err(to_py_err)?.clone() })
     }
 }
 
 impl Ground {
-    /// Points with coordinates, one per row.
+    /// Creates a metric of points with coordinates, one per row.
     pub(crate) fn from_points(
         py: Python<'_>,
         points: &Array2<'_, f64>,

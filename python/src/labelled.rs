@@ -1,4 +1,4 @@
-//! Measures with exact distances between some of them, and what is made of those.
+//! Training data: measures with exact distances of some pairs, and models fitted to them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::options;
 use crate::watch;
 
-/// Measures and labels.
+/// Measures with labels.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Labelled {
     pub(crate) data: treeport::Labelled,
@@ -27,7 +27,7 @@ pub(crate) struct Labelled {
 
 #[pymethods]
 impl Labelled {
-    /// Pairs of rows with distances that are known.
+    /// Creates labels from pairs of rows with known distances.
     #[new]
     fn new(
         measures: &Measures,
@@ -40,7 +40,8 @@ impl Labelled {
         Ok(Self { data: data.map_err(to_py_err)? })
     }
 
-    /// Random pairs of rows, solved exactly: those that `fit` learns from, or with `test` others.
+    /// Solves random pairs of rows exactly: the pairs on which `fit` trains, or other ones with
+    /// `test`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     #[pyo3(signature = (ground, measures, count, seed, test, threads, report=None))]
@@ -58,7 +59,7 @@ impl Labelled {
         Self::solved(py, ground, &measures.rows, pairs, threads, report)
     }
 
-    /// How many random pairs of rows can be solved in about so many seconds.
+    /// Estimates the number of random pairs of rows that can be solved in about this many seconds.
     #[staticmethod]
     #[pyo3(signature = (ground, measures, seconds, seed, threads, report=None))]
     fn count_within(
@@ -82,7 +83,7 @@ impl Labelled {
         })
     }
 
-    /// Row i of one set with row i of another, solved exactly.
+    /// Solves row i of one set with row i of another exactly.
     #[staticmethod]
     #[pyo3(signature = (ground, a, b, threads, report=None))]
     fn paired(
@@ -98,7 +99,7 @@ impl Labelled {
         Self::solved(py, ground, &both, pairs, threads, report)
     }
 
-    /// The mean relative error of a model.
+    /// Computes the mean relative error of a model.
     fn error(&self, py: Python<'_>, model: &Model, threads: usize) -> PyResult<f64> {
         watch::run(py, threads, None, |progress| {
             let (measures, pairs) = (self.data.measures(), self.data.pairs());
@@ -106,7 +107,7 @@ impl Labelled {
         })
     }
 
-    /// Points of a measure: the median over all.
+    /// Returns the median number of points of a measure.
     #[getter]
     fn support(&self) -> usize {
         let mut sizes: Vec<usize> =
@@ -136,13 +137,13 @@ impl Labelled {
     }
 }
 
-/// Random pairs of so many rows: those that `fit` learns from, or with `test` others.
+/// Draws random pairs of `rows` rows: the pairs on which `fit` trains, or other ones with `test`.
 fn drawn(count: usize, rows: usize, seed: u64, test: bool) -> PyResult<Vec<(usize, usize)>> {
     let seed = if test { test_seed(seed) } else { seed };
     labelled::sample_pairs(count, rows, seed).map_err(to_py_err)
 }
 
-/// The pairs of rows that [`Labelled::sample`] draws and solves.
+/// Draws the pairs of rows that [`Labelled::sample`] solves.
 #[pyfunction]
 pub(crate) fn sample_pairs(
     py: Python<'_>,
@@ -157,15 +158,15 @@ pub(crate) fn sample_pairs(
     ends.collect::<Vec<_>>().into_pyarray(py).reshape([pairs.len(), 2])
 }
 
-/// The model; training and validation loss of every epoch (NaN without validation) and the best
-/// one; the best stage and the errors of all.
+/// Result of a fit: the model; training and validation loss of every epoch (NaN without validation)
+/// and the best epoch; the best stage and the errors of all stages.
 type Fitted<'py> = (
     Model,
     (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize),
     (Option<String>, Vec<(String, f64)>),
 );
 
-/// Fits a model to labels, by the method that the options name.
+/// Fits a model to labels by the method in the options.
 #[pyfunction]
 #[pyo3(signature = (ground, labelled, options, threads, report=None))]
 pub(crate) fn fit<'py>(
@@ -189,7 +190,7 @@ pub(crate) fn fit<'py>(
     Ok((Model::new(fitted.model), (training, validation, fitted.best_epoch), stages))
 }
 
-/// Name, family and one line of help of every method.
+/// Returns name, family and one line of help of every method.
 #[pyfunction]
 pub(crate) fn methods() -> Vec<(&'static str, String, &'static str)> {
     let row = |method: &Method| (method.name(), format!("{:?}", method.family()), method.help());

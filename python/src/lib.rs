@@ -1,15 +1,17 @@
-//! The compiled half of the Python package: conversion, and nothing else.
+//! The compiled half of the Python package, which only converts.
 //!
-//! Arrays come in as views and go out as moved vectors; the interpreter is released while treeport
-//! computes ([`watch`]). What is natural to say in Python (defaults, pandas, scikit-learn) is said
-//! there.
+//! Arguments are views of arrays, results are moved vectors; the interpreter is released while
+//! treeport computes ([`watch`]). Python code has the parts that are natural there (defaults,
+//! pandas, scikit-learn).
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod accuracy;
 mod card;
 mod clouds;
+mod constants;
 mod convert;
+mod costs;
 mod estimator;
 mod ground;
 mod labelled;
@@ -18,6 +20,8 @@ mod memory;
 mod model;
 mod neighbors;
 mod options;
+mod pairs;
+mod small_arrays;
 mod transport;
 mod turns;
 mod watch;
@@ -34,11 +38,17 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __commit__: Option<&str> = option_env!("TREEPORT_COMMIT");
     #[pymodule_export]
+    const CLOSED_PRICE: f32 = treeport::internal::solve::CLOSED_PRICE;
+    #[pymodule_export]
     const DEFAULT_PAIRS: usize = treeport::internal::labels::DEFAULT_PAIRS;
+    #[pymodule_export]
+    const LOST_BY_DUALS: f64 = treeport::internal::rounding::LOST_BY_DUALS;
     #[pymodule_export]
     use crate::accuracy::check_search_accuracy;
     #[pymodule_export]
     use crate::clouds::Clouds;
+    #[pymodule_export]
+    use crate::constants::lost_in_single;
     #[pymodule_export]
     use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
@@ -54,10 +64,11 @@ mod _core {
     #[pymodule_export]
     use crate::neighbors::Index;
     #[pymodule_export]
-    use crate::options::{check_options, fit_options};
+    use crate::options::{check_options, fit_options, solve_options};
     #[pymodule_export]
-    use crate::transport::{
-        emd, emd_of_arrays, emd_on, emd_pairs, emd_pairs_within, emd_within, emd_within_on,
-        sinkhorn,
-    };
+    use crate::pairs::emd_pairs;
+    #[pymodule_export]
+    use crate::small_arrays::emd_of_arrays;
+    #[pymodule_export]
+    use crate::transport::{Answer, sinkhorn, solve};
 }

@@ -1,4 +1,4 @@
-//! Many measures, checked once and used often.
+//! Collections of measures, validated once and used often.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use treeport::{Csr, Error, Wording};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
 
-/// Positions of either width that SciPy uses.
+/// Positions of either width in SciPy.
 #[derive(FromPyObject)]
 pub(crate) enum Positions<'py> {
     Short(Array1<'py, i32>),
@@ -25,15 +25,15 @@ pub(crate) enum Positions<'py> {
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Measures {
     pub(crate) rows: treeport::Measures,
-    /// Whether they are to be asked about again, so that what is laid out for them is kept.
+    /// Whether layouts are cached, because the measures will be used again.
     kept: AtomicBool,
-    /// How they are laid out for models, as long as those are there.
+    /// Layouts for models that still exist.
     laid_out: Mutex<Vec<(Weak<()>, Arc<PreparedMeasures>)>>,
 }
 
 #[pymethods]
 impl Measures {
-    /// From a table of masses; rows without mass are refused unless `empty`.
+    /// Creates measures from a table of masses; rows without mass are rejected unless `empty`.
     #[staticmethod]
     #[pyo3(signature = (masses, normalize, empty=false))]
     fn dense(
@@ -47,7 +47,7 @@ impl Measures {
         Self::new(py, normalize, empty, || Self::of_table(&masses))
     }
 
-    /// From compressed rows; those without mass are refused unless `empty`.
+    /// Creates measures from compressed rows; rows without mass are rejected unless `empty`.
     #[staticmethod]
     #[pyo3(signature = (start, indices, masses, points, normalize, empty=false))]
     fn csr(
@@ -73,7 +73,7 @@ impl Measures {
         }
     }
 
-    /// From a file, with the names of rows and of columns.
+    /// Reads measures from a file, with the names of rows and of columns.
     #[staticmethod]
     #[pyo3(signature = (path, transpose, empty=false))]
     fn read(py: Python<'_>, path: PathBuf, transpose: bool, empty: bool) -> PyResult<Named> {
@@ -89,30 +89,30 @@ impl Measures {
         })
     }
 
-    /// These measures, each divided by its total.
+    /// Returns these measures, each divided by its total.
     fn normalized(&self) -> PyResult<Self> {
         convert::check_room(self.rows.bytes())?;
         Ok(Self::of(self.rows.clone().normalized()))
     }
 
-    /// Refuses rows without mass.
+    /// Rejects rows without mass.
     fn check_mass(&self) -> PyResult<()> {
         refused(self.rows.clone(), false).map(drop).map_err(to_py_err)
     }
 
-    /// Refuses pairs of measures that are not there, or of unequal totals.
+    /// Rejects pairs of measures that do not exist or have unequal totals.
     fn check_pairs(&self, pairs: Array2<'_, i64>) -> PyResult<()> {
         self.rows.check_pairs(&convert::pairs(&pairs)?).map_err(to_py_err)
     }
 
-    /// Says that they will be asked about again.
+    /// Caches layouts from now on, for measures that will be used again.
     fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Row bounds, columns and masses.
+    /// Returns row bounds, columns and masses.
     fn compressed<'py>(&self, py: Python<'py>) -> PyResult<Compressed<'py>> {
-        // Positions are wide before they become narrow.
+        // Positions have 64 bits before they are narrowed.
         convert::check_room(2 * self.rows.bytes())?;
         let rows = self.rows.iter();
         let mut csr = Csr {
@@ -134,7 +134,7 @@ impl Measures {
         self.rows.len()
     }
 
-    /// The number of points they live on.
+    /// Returns the number of points of the space.
     #[getter]
     fn points(&self) -> usize {
         self.rows.points()
@@ -142,12 +142,13 @@ impl Measures {
 }
 
 impl Measures {
-    /// Refuses a table where rows of one entry would not fit; the rest is weighed as it is read.
+    /// Rejects a table if rows of one entry would not fit into memory; the rest is checked during
+    /// parsing.
     pub(crate) fn check_rows(masses: &ArrayView2<'_, f64>) -> PyResult<()> {
         convert::check_room((masses.nrows() as u64).saturating_mul(28))
     }
 
-    /// The rows of a table of masses, which may have none.
+    /// Returns the rows of a table of masses; rows may be empty.
     pub(crate) fn of_table(masses: &ArrayView2<'_, f64>) -> treeport::Result<treeport::Measures> {
         let points = masses.ncols();
         match masses.as_slice() {
@@ -177,12 +178,13 @@ impl Measures {
         Self { rows, kept: AtomicBool::new(false), laid_out: Mutex::default() }
     }
 
-    /// Whether what is laid out for them is kept.
+    /// Checks whether layouts are cached.
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// The layout for a model, from before or made now; kept until they or the model go away.
+    /// Returns the layout for a model, cached or new; it is kept until the measures or the model
+    /// are dropped.
     pub(crate) fn laid_out(
         &self,
         model: &Arc<()>,
@@ -201,10 +203,10 @@ impl Measures {
     }
 }
 
-/// Measures, and the names of rows and of columns.
+/// Measures with the names of rows and of columns.
 type Named = (Measures, Option<Vec<String>>, Option<Vec<String>>);
 
-/// The same measures; refused where one has no mass, unless they may be `empty`.
+/// Returns the measures; rejects them if one has no mass, unless they may be `empty`.
 pub(crate) fn refused(
     rows: treeport::Measures,
     empty: bool,
@@ -212,7 +214,7 @@ pub(crate) fn refused(
     if empty { Ok(rows) } else { rows.with_mass() }
 }
 
-/// What rows and columns of a file are called.
+/// Names of the rows and columns of a file.
 struct Called<'a> {
     ids: Option<&'a [String]>,
     columns: Option<&'a [String]>,
@@ -229,7 +231,7 @@ impl Wording for Called<'_> {
 }
 
 impl Called<'_> {
-    /// The error with names where there are any.
+    /// Converts an error, with names where there are any.
     fn refused(&self, error: Error) -> PyErr {
         match (&error, self.ids) {
             (Error::NoMass { measure }, Some(ids)) => {
@@ -241,13 +243,14 @@ impl Called<'_> {
     }
 }
 
-/// The format of a file of measures, or of clouds, by its name in the library's table, and whether that reads it.
+/// Returns the format of a file of measures, or of clouds, by its name in the library's table, and
+/// whether that format supports them.
 #[pyfunction]
 #[pyo3(signature = (path, clouds=false))]
 pub(crate) fn format_of(path: PathBuf, clouds: bool) -> PyResult<(&'static str, bool)> {
     let wanted = if clouds { Wanted::Clouds } else { Wanted::Measures };
     let format = recognize(path, wanted, None).map_err(|error| match error {
-        // Here all of them are read.
+        // Python reads all formats.
         Error::UnknownFormat { .. } => {
             to_py_err(Error::UnknownFormat { known: endings(wanted, true) })
         }
@@ -256,14 +259,14 @@ pub(crate) fn format_of(path: PathBuf, clouds: bool) -> PyResult<(&'static str, 
     Ok((format.name(), format.is_read_here()))
 }
 
-/// Checked compressed rows; no other copy of the positions is made.
+/// Validates compressed rows without another copy of the positions.
 fn compressed<P: Copy + TryInto<usize>>(
     points: usize,
     start: &[P],
     indices: &[P],
     masses: &[f64],
 ) -> treeport::Result<treeport::Measures> {
-    // What does not fit is out of any range.
+    // A position that does not fit is out of any range.
     let place = |position: P| position.try_into().unwrap_or(usize::MAX);
     let bounds = || start.windows(2).map(|ends| (place(ends[0]), place(ends[1])));
     let fits = start.first().is_some_and(|&first| place(first) == 0)
@@ -271,7 +274,7 @@ fn compressed<P: Copy + TryInto<usize>>(
         && indices.len() == masses.len()
         && bounds().all(|(from, to)| from <= to);
     if !fits {
-        // The library says what is wrong with it.
+        // The library reports what is invalid.
         let wide = |positions: &[P]| positions.iter().map(|&p| place(p)).collect::<Vec<_>>();
         return treeport::Measures::from_csr_or_empty(points, &wide(start), &wide(indices), masses);
     }

@@ -1,8 +1,8 @@
-//! How much memory one step may take.
+//! Memory limit of one step.
 
 use pyo3::prelude::*;
 
-/// Limits what one step of the work may take beyond what is in use, in bytes; `None` lifts it.
+/// Limits the bytes that one step may allocate beyond those in use; `None` removes the limit.
 #[pyfunction]
 #[pyo3(signature = (limit))]
 pub(crate) fn set_memory_limit(limit: Option<u64>) {

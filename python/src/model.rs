@@ -1,4 +1,4 @@
-//! One tree or several: what answers.
+//! Models: a tree or a forest.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,40 +22,40 @@ use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::watch;
 
-/// A tree or a forest as the library knows it.
+/// Tree or forest of the library.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Model {
     pub(crate) model: treeport::Model,
     layouts: Layouts,
 }
 
-/// What a model knows of measures that were laid out for it.
+/// Cache of measures that are laid out for a model.
 #[derive(Default)]
 struct Layouts {
-    /// What measures that keep their layout know the model by.
+    /// Token by which measures that cache their layouts identify the model.
     token: Arc<()>,
-    /// The plain collection that few were compared with last: whoever sends the same again does not
-    /// pay for its layout again.
+    /// Layout of the last plain collection with which few measures were compared: a second call
+    /// with the same collection reuses it.
     collection: Mutex<Option<Arc<PreparedMeasures>>>,
-    /// How many there were.
+    /// Number of layouts so far.
     made: AtomicUsize,
 }
 
-/// Measures with the census of all those that they are a part of.
+/// Measures with the census of the whole they are a part of.
 type Part<'py> = (Bound<'py, Measures>, Array2<'py, i64>);
 
-/// A collection has so many times the measures that it is compared with.
+/// Ratio of sizes from which the larger set counts as a collection.
 const COLLECTION: usize = 8;
 
-/// What a tree and its making take, in times the lengths of its edges.
+/// Memory of a tree and its construction, as a multiple of its edge lengths.
 const TREE: u64 = 6;
 
-/// Distances and numbers of neighbors, a row each.
+/// Distances and indices of neighbors, one row for each query.
 type Nearest<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 
 #[pymethods]
 impl Model {
-    /// A tree from parents and edge lengths, leaves first, root last.
+    /// Creates a tree from parents and edge lengths, leaves first, root last.
     #[staticmethod]
     fn from_parents(
         leaves: usize,
@@ -63,7 +63,7 @@ impl Model {
         lengths: Array1<'_, f64>,
     ) -> PyResult<Self> {
         convert::check_copies(&lengths, TREE)?;
-        // A negative number is no node, and neither is the largest one.
+        // Neither a negative number nor the largest one is a node.
         let node = |&parent: &i64| u32::try_from(parent).unwrap_or(u32::MAX);
         let parents = parents.as_array().iter().map(node).collect();
         Self::read(Tree::new(leaves, parents, lengths.as_array().to_vec()))
@@ -94,7 +94,7 @@ impl Model {
         Self::read(Tree::from_linkage(&rows))
     }
 
-    /// A forest of trees with weights, equal ones by default.
+    /// Creates a forest of trees with weights, equal ones by default.
     #[staticmethod]
     #[pyo3(signature = (trees, weights=None))]
     fn from_trees(trees: Vec<PyRef<'_, Self>>, weights: Option<Array1<'_, f64>>) -> PyResult<Self> {
@@ -122,7 +122,7 @@ impl Model {
         py.detach(|| self.model.save(&path)).map_err(to_py_err)
     }
 
-    /// The model in a file, with the calibration and the ground metric where it has them.
+    /// Loads the model of a file, with the calibration and the ground metric if it has them.
     #[staticmethod]
     fn load_file(
         py: Python<'_>,
@@ -133,7 +133,7 @@ impl Model {
         Ok((Self::new(file.model), file.calibration.map(Into::into), metric))
     }
 
-    /// Writes it with a calibration and a ground metric, where there are any.
+    /// Saves the model with a calibration and a ground metric, if there are any.
     #[pyo3(signature = (path, calibration=None, ground=None))]
     fn save_file(
         &self,
@@ -152,7 +152,7 @@ impl Model {
         Ok(PyBytes::new(py, &self.model.to_bytes().map_err(to_py_err)?))
     }
 
-    /// One line a tree.
+    /// Returns the trees in Newick format, one per line.
     fn to_newick(&self) -> String {
         self.model.to_newick()
     }
@@ -171,7 +171,7 @@ impl Model {
         Self::read(self.model.scaled(factor))
     }
 
-    /// A model with new points behind the old ones, given their distances to these.
+    /// Returns a model with new points after the old ones, given their distances to these.
     fn extended(
         &self,
         py: Python<'_>,
@@ -195,8 +195,8 @@ impl Model {
             .map(Self::new)
     }
 
-    /// A model with new points, which a ground metric has behind the old ones: new edges are fitted to `measures` on
-    /// all of them, or to drawn ones of `support` points.
+    /// Returns a model with the new points that a ground metric has after the old ones: new edges
+    /// are fitted to `measures` on all of them, or to random ones of `support` points.
     #[pyo3(signature = (ground, measures, support, seed, threads, report))]
     #[expect(clippy::too_many_arguments, reason = "keywords of one call")]
     fn extended_on(
@@ -229,13 +229,13 @@ impl Model {
         self.model.points()
     }
 
-    /// Of all trees together, which is the number of columns of `embed`.
+    /// Returns the number of nodes of all trees, which is the number of columns of `embed`.
     #[getter]
     fn nodes(&self) -> usize {
         self.model.nodes()
     }
 
-    /// How many sets of measures it has laid out.
+    /// Returns the number of sets of measures laid out so far.
     #[getter]
     fn layouts(&self) -> usize {
         self.layouts.made.load(Ordering::Relaxed)
@@ -268,7 +268,7 @@ impl Model {
         self.tree().lengths().to_vec().into_pyarray(py)
     }
 
-    /// Which mass goes where, each measure divided by its total first if `normalize`.
+    /// Returns the plan between two measures, each divided by its total first if `normalize`.
     fn coupling<'py>(
         &self,
         py: Python<'py>,
@@ -281,19 +281,21 @@ impl Model {
         Ok(convert::moves(py, plan.map_err(to_py_err)?))
     }
 
-    /// Distance between two measures.
+    /// Computes the distance between two measures.
     fn distance(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, normalize: bool) -> PyResult<f64> {
         let (a, b) = convert::two(&a, &b, normalize)?;
         py.detach(|| self.model.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
     }
 
-    /// The cost of transport between measures of any masses, with a price for what is not moved.
+    /// Computes the cost of transport between measures of any masses, with a penalty for unmoved
+    /// mass.
     fn unbalanced(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, penalty: f64) -> PyResult<f64> {
         let (a, b) = (a.read(0, true)?, b.read(1, true)?);
         py.detach(|| self.model.unbalanced(&a.row(0), &b.row(0), penalty)).map_err(to_py_err)
     }
 
-    /// The masses of the measure with the least weighted sum of distances to some, on a tree.
+    /// Computes the masses of the measure with the least weighted sum of distances to the given
+    /// ones, on a tree.
     #[pyo3(signature = (measures, weights))]
     fn barycenter<'py>(
         &self,
@@ -308,7 +310,7 @@ impl Model {
         Ok(masses.into_pyarray(py))
     }
 
-    /// Distances of row i of one set to row i of another.
+    /// Computes the distances of row i of one set to row i of another.
     fn paired<'py>(
         &self,
         py: Python<'py>,
@@ -322,7 +324,7 @@ impl Model {
         Ok(distances.into_pyarray(py))
     }
 
-    /// All distances within one set, or from one set to another.
+    /// Computes all distances within one set, or from one set to another.
     #[pyo3(signature = (a, b, threads))]
     fn pairwise<'py>(
         &self,
@@ -338,8 +340,8 @@ impl Model {
         distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
     }
 
-    /// For every tree the numbers of measures, of their points and of the nodes above those; those of
-    /// parts add up to those of the whole.
+    /// Returns for every tree the numbers of measures, of their points and of the nodes above
+    /// those; the census of a whole is the sum over its parts.
     fn census<'py>(
         &self,
         py: Python<'py>,
@@ -351,8 +353,8 @@ impl Model {
         numbers.into_pyarray(py).reshape([census.len(), 3])
     }
 
-    /// The block of `pairwise` that some of more measures have, to the bit; each set with the census
-    /// of the whole it is a part of.
+    /// Computes a block of `pairwise` of larger sets, with the same bits; each part comes with the
+    /// census of its whole.
     #[pyo3(signature = (a, b, threads))]
     fn pairwise_part<'py>(
         &self,
@@ -375,7 +377,7 @@ impl Model {
         distances.into_pyarray(py).reshape(shape)
     }
 
-    /// All distances, into an array of the caller's, block after block of rows.
+    /// Writes all distances into the caller's array, one block of rows after the other.
     #[pyo3(signature = (a, b, out, threads))]
     fn pairwise_into(
         &self,
@@ -392,7 +394,8 @@ impl Model {
         })
     }
 
-    /// Distances and numbers of the nearest of one set to each of another, or of the nearest others.
+    /// Returns distances and indices of the nearest measures of one set to each of another, or of
+    /// the nearest others.
     #[pyo3(signature = (a, b, k, threads))]
     fn nearest<'py>(
         &self,
@@ -422,7 +425,7 @@ impl Model {
         Ok((distances.into_pyarray(py).reshape(shape)?, numbers.into_pyarray(py).reshape(shape)?))
     }
 
-    /// `UniFrac` distances of all pairs of samples on a tree.
+    /// Computes the `UniFrac` distances of all pairs of samples on a tree.
     fn unifrac<'py>(
         &self,
         py: Python<'py>,
@@ -441,13 +444,13 @@ impl Model {
         table.into_pyarray(py).reshape([n, n])
     }
 
-    /// Refuses a table of so many bytes where there is no room for it.
+    /// Rejects a table of this many bytes if it does not fit into memory.
     #[staticmethod]
     fn check_table(bytes: u64) -> PyResult<()> {
         convert::check_room(bytes)
     }
 
-    /// Refuses sets whose masses differ, which have no distances.
+    /// Rejects sets whose totals differ, which have no distances.
     #[pyo3(signature = (a, b))]
     #[staticmethod]
     fn check_balanced(a: &Measures, b: Option<&Measures>) -> PyResult<()> {
@@ -455,7 +458,7 @@ impl Model {
         treeport::Measures::check_all_balanced(&sets).map_err(to_py_err)
     }
 
-    /// Sparse rows whose cityblock distances are those of the model.
+    /// Returns sparse rows whose cityblock distances are those of the model.
     fn embed<'py>(
         &self,
         py: Python<'py>,
@@ -471,7 +474,7 @@ impl Model {
     }
 }
 
-/// Fills a table with distances, block after block of rows; progress counts rows.
+/// Fills a table with distances, one block of rows after the other; progress counts rows.
 fn fill(
     left: &PreparedMeasures,
     right: Option<&PreparedMeasures>,
@@ -492,7 +495,7 @@ fn fill(
             put(here, left.cross_rows(right, rows, &of_all)?);
             continue;
         }
-        // What is left of the diagonal was right of it in the rows above.
+        // Entries left of the diagonal are the transposed entries of the rows above.
         let copied = left.first_column(first);
         here.slice_mut(s![.., ..copied]).assign(&above.slice(s![..copied, rows.clone()]).t());
         let values = left.block(rows, copied..columns, &of_all)?;
@@ -510,7 +513,7 @@ impl Model {
         Ok(Self::new(model.map_err(to_py_err)?))
     }
 
-    /// What `census` has said, or a sum of that.
+    /// Converts a result of `census`, or a sum of several.
     fn whole(&self, census: &Array2<'_, i64>) -> PyResult<Vec<Census>> {
         let (census, trees) = (census.as_array(), self.model.trees().len());
         if census.dim() != (trees, 3) {
@@ -526,12 +529,12 @@ impl Model {
         Ok(rows.collect())
     }
 
-    /// The one tree; of a forest the first, for whoever has not asked before.
+    /// Returns the tree, or the first tree of a forest.
     fn tree(&self) -> &Tree {
         &self.model.trees()[0]
     }
 
-    /// One or two sets laid out, from before or now.
+    /// Returns the layouts of one or two sets, cached or new.
     fn prepared(
         &self,
         a: &Measures,
@@ -560,7 +563,8 @@ impl Model {
         if !is_collection {
             return make();
         }
-        // Plain arrays may have changed: every number is compared, which is far less than a layout.
+        // Plain arrays may have changed: every number is compared, which takes far less time than a
+        // layout.
         let last = || self.layouts.collection.lock().unwrap_or_else(PoisonError::into_inner);
         let found = last().clone().filter(|laid_out| *laid_out.measures() == measures.rows);
         if let Some(found) = found {

@@ -1,4 +1,4 @@
-//! Nearest neighbors of measures in a collection that is kept.
+//! Nearest neighbors of measures in an indexed collection.
 
 use std::path::PathBuf;
 
@@ -16,8 +16,8 @@ use crate::measures::Measures;
 use crate::turns::Shared;
 use crate::watch;
 
-/// Where the neighbors of each query begin, their numbers and distances, and for each query the
-/// bound of what was left out and how many pairs were solved.
+/// Result of a search: the offsets of the queries, numbers and distances of their neighbors, and
+/// for each query the bound of the omitted ones and the number of solved pairs.
 type FoundNeighbors<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,
@@ -26,14 +26,14 @@ type FoundNeighbors<'py> = (
     Bound<'py, PyArray1<i64>>,
 );
 
-/// Where the bounds of each query begin, the numbers of their measures, and the bounds.
+/// Offsets of the queries, numbers of their measures, and the bounds.
 type BoundsOfQueries<'py> =
     (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 /// Numbers of measures, and their names.
 type MeasureLabels<'py> = (Bound<'py, PyArray1<i64>>, Option<Vec<String>>);
 
-/// Measures on the points of an index, or clouds with points of their own.
+/// Measures on the points of an index, or clouds with their own points.
 #[derive(FromPyObject)]
 pub(crate) enum GivenMeasures<'py> {
     OnPoints(Bound<'py, Measures>),
@@ -49,8 +49,8 @@ impl GivenMeasures<'_> {
     }
 }
 
-/// A collection of measures with the names of their points, which threads share: searches go on side by
-/// side, and a change waits for its turn.
+/// Index of measures with the names of their points, shared between threads: searches run
+/// concurrently, and a change has exclusive access.
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Index {
     file: Shared<IndexFile>,
@@ -76,7 +76,7 @@ impl Index {
         Ok(Self::of(IndexFile { index, point_names: names }))
     }
 
-    /// An index of clouds, with their names.
+    /// Creates an index of clouds, with their names.
     #[staticmethod]
     #[pyo3(signature = (clouds, ground, memory, penalty, threads, report=None))]
     fn of_clouds(
@@ -95,20 +95,20 @@ impl Index {
         Ok(Self::of(IndexFile { index, point_names: None }))
     }
 
-    /// Whether mass of its clouds may be left behind, and what that costs where it is one number.
+    /// Returns whether mass of the clouds may be left unmoved, and the penalty if it is one number.
     #[getter]
     fn penalty(&self, py: Python<'_>) -> PyResult<(bool, Option<f64>)> {
         self.file.read(py, |file| Ok((file.index.is_relaxed(), file.index.penalty())))
     }
 
-    /// Whether its measures are clouds.
+    /// Returns whether the measures are clouds.
     #[getter]
     fn is_of_clouds(&self, py: Python<'_>) -> PyResult<bool> {
         self.file.read(py, |file| Ok(file.index.is_of_clouds()))
     }
 
-    /// The `k` nearest of every query, or of every measure among the others; with limits, of every query
-    /// those no farther than its limit.
+    /// Finds the `k` nearest measures of every query, or of every measure among the others; with
+    /// limits, only those within the limit of the query.
     #[pyo3(signature = (queries, k, accuracy, threads, report=None, limits=None))]
     #[expect(clippy::too_many_arguments, reason = "called from few places, which name them")]
     fn nearest<'py>(
@@ -135,7 +135,8 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// All within a distance of every query, or of every measure among the others.
+    /// Runs a range query: all measures within a distance of every query, or of every measure among
+    /// the others.
     #[pyo3(signature = (queries, radius, threads, report=None))]
     fn radius<'py>(
         &self,
@@ -155,8 +156,8 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// Of some queries, or measures by number, those with the least bounds that all have, with these bounds for
-    /// masses of a total of 1.
+    /// Finds for some queries, or measures by number, those with the least shared lower bounds, and
+    /// returns these bounds for masses of a total of 1.
     #[pyo3(signature = (queries, rows, count, threads))]
     fn likely<'py>(
         &self,
@@ -182,8 +183,8 @@ impl Index {
         Ok((start.into_pyarray(py), numbers.into_pyarray(py), bounds.into_pyarray(py)))
     }
 
-    /// As `nearest` and `radius` for some queries, or measures by number, with lower bounds of some of their distances
-    /// that were found before, for masses of a total of 1.
+    /// Runs `nearest` or `radius` for some queries, or measures by number, with lower bounds of
+    /// some of their distances that were computed before, for masses of a total of 1.
     #[pyo3(signature = (queries, rows, k, radius, accuracy, given, threads, report=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     fn search_given<'py>(
@@ -219,7 +220,7 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// The numbers of its measures, and these.
+    /// Returns the numbers of the measures, and the measures.
     fn layout<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<i64>>, Measures)> {
         self.file.read(py, |IndexFile { index, .. }| {
             let numbers: Vec<i64> = index.numbers().iter().map(|&number| whole(number)).collect();
@@ -227,7 +228,7 @@ impl Index {
         })
     }
 
-    /// The share of the true `k` nearest that approximate answers have.
+    /// Estimates the recall of approximate answers: the share of the true `k` nearest.
     #[pyo3(signature = (k, threads, report=None))]
     fn expected_recall(
         &self,
@@ -241,8 +242,8 @@ impl Index {
         })
     }
 
-    /// Adds measures, with their names where they have any, or clouds, which have them with them; the number of the
-    /// first of them.
+    /// Adds measures, with their names if they have any, or clouds, which contain their names;
+    /// returns the number of the first one.
     #[pyo3(signature = (measures, names, threads, report=None))]
     fn add<'py>(
         &self,
@@ -272,7 +273,7 @@ impl Index {
         })
     }
 
-    /// Gives measures their names, and numbers of which the last is below `next_number`.
+    /// Sets the names of the measures.
     fn set_names(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         self.file.change(py, |file| file.index.set_names(names).map_err(to_py_err))
     }
@@ -281,7 +282,7 @@ impl Index {
         self.file.change(py, |file| file.index.set_numbers(numbers, next_number).map_err(to_py_err))
     }
 
-    /// The numbers of measures of these names.
+    /// Returns the numbers of the measures with these names.
     fn numbers_of(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<usize>> {
         self.file.read(py, |file| file.index.numbers_of(&names).map_err(to_py_err))
     }
@@ -305,7 +306,7 @@ impl Index {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// How it is pickled and copied.
+    /// Returns the state for pickling and copying.
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,
@@ -313,19 +314,19 @@ impl Index {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    /// The metric between the points.
+    /// Returns the metric of the points.
     #[getter]
     fn ground(&self, py: Python<'_>) -> PyResult<Ground> {
         self.file.read(py, |file| Ok(Ground { metric: file.index.metric().clone() }))
     }
 
-    /// Names of the points, if they have any.
+    /// Returns the names of the points, if they have any.
     #[getter]
     fn names(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
         self.file.read(py, |file| Ok(file.point_names.clone()))
     }
 
-    /// Numbers of the measures that can be found, and their names, if they have any.
+    /// Returns the numbers of the present measures, and their names, if they have any.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<MeasureLabels<'py>> {
         self.file.read(py, |IndexFile { index, .. }| {
@@ -335,19 +336,19 @@ impl Index {
         })
     }
 
-    /// Bytes beside metric and measures.
+    /// Returns the size in bytes without metric and measures.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
         self.file.read(py, |file| Ok(file.index.bytes()))
     }
 
-    /// Measures that can be found.
+    /// Returns the number of present measures.
     #[getter]
     fn present(&self, py: Python<'_>) -> PyResult<usize> {
         self.file.read(py, |file| Ok(file.index.len()))
     }
 
-    /// Numbers given out so far.
+    /// Returns the number of measures ever added, which is the next number.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.file.read(py, |file| Ok(file.index.next_number()))
     }

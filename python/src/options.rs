@@ -1,28 +1,29 @@
-//! The options of a fit: the library's table for Python, and a dictionary of values read by it.
+//! Options of a fit: the library's table for Python, and parsing of a dictionary.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use treeport::FitOptions;
 use treeport::fit::{FitOption, OptionType, OptionValue};
+use treeport::solve::{SolveOption, SolveOptionType};
 
 use crate::convert::to_py_err;
 use crate::ground::Ground;
 use crate::model::Model;
 
-/// A row of the table.
+/// Row of the table of options.
 #[derive(IntoPyObject)]
 pub(crate) struct OptionRow {
     name: &'static str,
     /// `whole`, `number`, `truth`, `word`, `start` or `seconds`.
     kind: &'static str,
-    /// Of a `word`, what it can be, and of a `start` the linkages, each with a line of help.
+    /// Choices of a `word`, or linkages of a `start`, each with a line of help.
     words: Vec<(&'static str, &'static str)>,
     default: String,
     help: &'static str,
     methods: Vec<&'static str>,
 }
 
-/// The table of options.
+/// Returns the table of options.
 #[pyfunction]
 pub(crate) fn fit_options() -> Vec<OptionRow> {
     let row = |option: &FitOption| {
@@ -41,7 +42,7 @@ pub(crate) fn fit_options() -> Vec<OptionRow> {
     FitOption::ALL.iter().map(row).collect()
 }
 
-/// Reads options by name; `None` leaves a choice to the method.
+/// Parses options by name; `None` leaves a choice to the method.
 pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<FitOptions> {
     let mut options = FitOptions::default();
     for (name, value) in given {
@@ -72,12 +73,43 @@ fn value_of(kind: &OptionType, value: &Bound<'_, PyAny>) -> PyResult<OptionValue
     }
 }
 
-/// Refuses options that are out of range, before labels are solved for them; what there is to say
-/// about options that the method does not read.
+/// Rejects options that are out of range, before labels are solved for them; returns warnings about
+/// options that the method ignores.
 #[pyfunction]
 pub(crate) fn check_options(ground: &Ground, options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
     let options = read(options)?;
     let unread = options.unread(true).iter().map(ToString::to_string).collect();
     options.only_read(true).check_for(&ground.metric, true).map_err(to_py_err)?;
     Ok(unread)
+}
+
+/// Row of the table of solver options.
+#[derive(IntoPyObject)]
+pub(crate) struct SolveOptionRow {
+    name: &'static str,
+    /// `number`, `prices`, `accuracy`, `seconds` or `device`.
+    kind: &'static str,
+    help: &'static str,
+    of_one: &'static str,
+    of_many: &'static str,
+    range: &'static str,
+    read_by: &'static str,
+}
+
+/// Returns the table of solver options.
+#[pyfunction]
+pub(crate) fn solve_options() -> Vec<SolveOptionRow> {
+    let row = |option: &SolveOption| {
+        let kind = match option.value_type {
+            SolveOptionType::Number => "number",
+            SolveOptionType::Prices => "prices",
+            SolveOptionType::Accuracy => "accuracy",
+            SolveOptionType::Seconds => "seconds",
+            SolveOptionType::Device => "device",
+            _ => "other",
+        };
+        let SolveOption { name, help, of_one, of_many, range, read_by, .. } = *option;
+        SolveOptionRow { name, kind, help, of_one, of_many, range, read_by }
+    };
+    SolveOption::ALL.iter().map(row).collect()
 }

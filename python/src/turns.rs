@@ -1,8 +1,8 @@
-//! Whose turn it is: many read side by side, one changes at a time.
+//! A reader-writer lock: concurrent reads, exclusive changes.
 //!
-//! Turns are waited for with the interpreter released, in the calling thread: a thread of the pool that waited in a
-//! job could hold up the very work it waits for. Whoever changes comes before those who read later, so that
-//! searches that never end do not keep a change out.
+//! The calling thread waits with the interpreter released: a thread of the pool that waited in a
+//! job could block the work it waits for. A change has priority over later reads, so that
+//! continuous searches do not starve it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::watch::TICK;
 
-/// A value that threads share.
+/// Value shared between threads.
 pub(crate) struct Shared<T> {
     value: RwLock<T>,
     turns: Turns,
@@ -35,7 +35,7 @@ enum Access {
     Change,
 }
 
-/// A turn that ends when it is dropped.
+/// Access that ends on drop.
 struct Turn<'a> {
     turns: &'a Turns,
     access: Access,
@@ -48,10 +48,10 @@ impl<T> Shared<T> {
         Self { value: RwLock::new(value), turns: Turns::default() }
     }
 
-    /// Reads it, after the changes that are under way or waiting.
+    /// Runs `work` with shared access, after changes that are in progress or waiting.
     ///
     /// # Errors
-    /// Those of the work, and what a signal handler raised while it waited.
+    /// The errors of `work`, and of a signal handler that ran meanwhile.
     pub(crate) fn read<R>(
         &self,
         py: Python<'_>,
@@ -65,10 +65,10 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Changes it, after everybody who reads it now.
+    /// Runs `work` with exclusive access, after the reads in progress.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub(crate) fn change<R>(
         &self,
         py: Python<'_>,
@@ -96,7 +96,7 @@ impl Turns {
         interrupt.map(|()| Turn { turns: self, access })
     }
 
-    /// Takes a turn if it comes soon.
+    /// Acquires access; returns false if that takes longer than [`TICK`].
     fn take(&self, access: Access) -> bool {
         let taken = |state: &TurnState| match access {
             Access::Read => state.changing || state.waiting_to_change > 0,

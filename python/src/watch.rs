@@ -1,8 +1,8 @@
-//! Long work with the interpreter released: threads, progress and Ctrl-C.
+//! Long computations with the interpreter released: threads, progress and Ctrl-C.
 //!
-//! Python handles signals in its main thread, between byte codes, so nobody would notice Ctrl-C
-//! while Rust computes. Therefore the calling thread does no work: it wakes up now and then, lets
-//! Python look, moves the progress bar, and asks the work to stop when Python raises.
+//! Python handles signals in its main thread, between byte codes, so Ctrl-C would have no effect
+//! while Rust computes. Therefore the calling thread does no work: it wakes up periodically, lets
+//! Python check signals, updates the progress bar, and cancels the work when Python raises.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,13 +16,14 @@ use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use treeport::Forecast;
 use treeport::progress::{Progress, State};
+use treeport::solve::Route;
 
 use crate::convert::to_py_err;
 
-/// How long Ctrl-C and the progress bar may have to wait.
+/// Longest delay of Ctrl-C and of the progress bar.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// What the work and the thread that watches it tell each other.
+/// State shared by the work and the thread that watches it.
 #[derive(Default)]
 struct Watch {
     stop: AtomicBool,
@@ -32,11 +33,11 @@ struct Watch {
 }
 
 impl Watch {
-    /// Notes how far the work is; false once it has to stop.
+    /// Records the progress of the work; returns false once it has to stop.
     fn hears(&self, state: &State<'_>) -> bool {
         self.done.store(state.done, Ordering::Relaxed);
         self.total.store(state.total.unwrap_or(0), Ordering::Relaxed);
-        // Nobody waits for a name: the next report has it again.
+        // Skipped while the name is locked: the next report contains it again.
         if let Ok(mut task) = self.task.try_lock() {
             *task = state.task;
         }
@@ -48,8 +49,8 @@ impl Watch {
 /// total)`.
 ///
 /// # Errors
-/// Those of the job, what a signal handler raised (`KeyboardInterrupt`), what `report` did, or
-/// `RuntimeError` where the job has panicked.
+/// The errors of the job, of a signal handler (`KeyboardInterrupt`) and of `report`, or
+/// `RuntimeError` if the job panicked.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: usize,
@@ -86,8 +87,8 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// A fault of ours as an error that can be caught: what PyO3 makes of panics is none, and whoever
-/// waits for an answer, as the client of a cluster does, would wait forever.
+/// Converts a panic to an ordinary exception: that of PyO3 is not a subclass of `Exception`, so a
+/// client of a cluster, for example, would wait for an answer forever.
 fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -95,14 +96,21 @@ fn broken(panic: &(dyn Any + Send)) -> PyErr {
     PyRuntimeError::new_err(format!("treeport has a fault, please report this: {text}"))
 }
 
-/// Says roughly what work will take, where it is long: calls `report.expect(text)`.
+/// Reports a rough forecast of long work: calls `report.expect(text)`, if there is such a method.
 pub(crate) fn tell(report: Option<&Bound<'_, PyAny>>, forecast: &Forecast) -> PyResult<()> {
-    match report {
-        Some(report) if forecast.is_long() => {
-            report.call_method1("expect", (forecast.to_string(),)).map(drop)
-        }
-        _ => Ok(()),
-    }
+    if forecast.is_long() { call(report, "expect", forecast.to_string()) } else { Ok(()) }
+}
+
+/// Reports which engines solve a problem, and why: calls `report.explain(text)`, if there is such a
+/// method.
+pub(crate) fn explain(report: Option<&Bound<'_, PyAny>>, route: &Route) -> PyResult<()> {
+    call(report, "explain", route.to_string())
+}
+
+fn call(report: Option<&Bound<'_, PyAny>>, method: &str, text: String) -> PyResult<()> {
+    let Some(report) = report else { return Ok(()) };
+    let method = report.getattr_opt(method)?;
+    method.map_or(Ok(()), |method| method.call1((text,)).map(drop))
 }
 
 fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyResult<()> {
@@ -115,16 +123,17 @@ fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyR
     Ok(())
 }
 
-/// The process that made it, its number of threads, and the pool.
+/// ID of the process that created the pool, its number of threads, and the pool.
 type Made = (u32, usize, Arc<ThreadPool>);
 
-/// Pools made so far; starting threads takes longer than many a job.
+/// Pools created so far; starting threads takes longer than many jobs.
 static POOLS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
-/// Far more threads than any machine has use for.
+/// Largest number of threads, more than any machine can use.
 const MOST_THREADS: usize = 1024;
 
-/// A pool of this process: threads do not survive a fork, and waiting for them would never end.
+/// Returns a pool of this process: threads do not survive a fork, and waiting for them would never
+/// end.
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let here = process::id();

@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 # One of scikit-learn's checks is skipped otherwise; SciPy reads it when it is first imported.
@@ -19,40 +16,6 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).parents[2]
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
 BINARY = Path(os.environ.get("TREEPORT_BINARY", BUILT))
-
-
-# A loop up to an argument, as our kernels have it.
-LOOP = """
-import torch
-import triton
-import triton.language as tl
-
-@triton.jit
-def add(out, count):
-    total = tl.zeros((4,), dtype=tl.float32)
-    for _ in range(1, count):
-        total += 1.0
-    tl.store(out + tl.arange(0, 4), total)
-
-out = torch.zeros(4)
-add[(1,)](out, 3)
-assert out.tolist() == [2.0] * 4
-"""
-
-
-@pytest.fixture(scope="session")
-def interpreted(tmp_path_factory):
-    """Runs a script whose kernels Triton's interpreter runs without a GPU: in a process of its own, because the interpreter is
-    chosen when kernels are defined."""
-    if find_spec("torch") is None or find_spec("triton") is None:
-        pytest.skip("needs PyTorch and Triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    loop = tmp_path_factory.mktemp("triton") / "loop.py"
-    loop.write_text(LOOP)
-    ended = subprocess.run([sys.executable, loop], env=environment, capture_output=True, text=True, timeout=300)
-    if ended.returncode:  # as that of Triton 3.6 with NumPy 2.5
-        pytest.skip(f"Triton's interpreter fails at a plain loop: {ended.stderr.strip().rpartition(chr(10))[2]}")
-    return lambda script: subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 @pytest.fixture(scope="session")

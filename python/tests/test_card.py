@@ -153,59 +153,6 @@ def test_time_that_is_up_leaves_bounds():
     assert 0 <= bounds.lower <= tp.emd(None, None, x, x[::-1] + 0.1) <= bounds.upper
 
 
-def test_kernels_do_what_their_twin_does(interpreted):
-    script = """
-import contextlib
-import numpy as np
-import torch
-from treeport import _card, _card_cuda
-
-class OnHost(_card_cuda.Cuda):
-    def __init__(self):
-        _card.Engine.__init__(self)
-        self.device = torch.device("cpu")
-
-    def chosen(self):
-        return contextlib.nullcontext()
-
-rng = np.random.default_rng(0)
-for formula in ("length", "square", "absolutes", "largest"):
-    for n, m, dim, most in ((40, 500, 3, 4), (150, 600, 7, 8), (10, 50, 2, 32), (5, 2, 1, 3)):
-        x, y = (rng.normal(size=(size, dim)).astype(np.float32) for size in (n, m))
-        prices, rows = rng.normal(size=m).astype(np.float32), rng.permutation(n)[: n // 2]
-        found = []
-        for engine in (_card.Engine(), OnHost()):
-            source, target = engine.keep(x), engine.keep(y)
-            found.append(engine.nearest(formula, source, rows, target, prices, most, 0.05))
-        for ours, theirs in zip(*found):
-            assert ours.dtype == theirs.dtype
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-"""
-    interpreted(script)
-
-
-def test_sweeps_bound_exact_costs():
-    from treeport import _sweeps
-
-    rng = np.random.default_rng(8)
-    for metric in ("euclidean", "sqeuclidean", "manhattan", "chebyshev"):
-        for place, scale in ((0.0, 1.0), (1e3, 1e-2), (0.0, 1e6)):
-            clouds = [place + scale * rng.normal(size=(size, 3)) for size in (2, 30, 70, 65)]
-            clouds.append(clouds[1].copy())
-            sizes = [len(cloud) for cloud in clouds]
-            start = np.concatenate([[0], np.cumsum(sizes)])
-            masses = np.concatenate([10.0 ** rng.uniform(-6, 0, size) for size in sizes])
-            masses = 3 * masses / np.repeat(np.add.reduceat(masses, start[:-1]), sizes)
-            pairs = np.array([(i, j) for i in range(5) for j in range(5) if i != j])
-            found = _sweeps.bounds(_sweeps.Engine(), np.concatenate(clouds), metric, start, masses, pairs, 0.05)
-            for (i, j), lower, upper, close in zip(pairs, found.lower, found.upper, found.close):
-                a, b = masses[start[i] : start[i + 1]], masses[start[j] : start[j + 1]]
-                exact = tp.emd(a, b, clouds[i], clouds[j], metric=metric)
-                assert lower <= exact * (1 + 1e-9)
-                assert upper >= exact * (1 - 1e-9)
-                assert not close or upper - lower <= 0.05 * upper
-
-
 def test_masses_that_are_next_to_nothing_leave_no_nan():
     x = np.arange(6.0).reshape(3, 2)
     measures = np.array([[1e-300, 1e100, 1e100, 0, 0, 0], [0, 0, 0, 1e100, 1e100, 1e-300]])

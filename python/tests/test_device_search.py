@@ -134,37 +134,6 @@ def test_progress_goes_on_from_part_to_part(monkeypatch, capfd):
     assert all(done <= total == 60 for done, total in told)
 
 
-def test_kernels_bound_as_the_twin_does(interpreted):
-    script = """
-import numpy as np, torch
-from treeport import _pair_bounds, _pair_bounds_cuda
-from treeport._pair_bounds import Engine, Rows
-
-class Interpreted(_pair_bounds_cuda.Cuda):
-    def __init__(self):
-        self.device = torch.device("cpu")
-
-torch.cuda.device = __import__("contextlib").nullcontext
-rng = np.random.default_rng(1)
-for formula, triangles in (("length", True), ("square", False), ("absolutes", True), ("largest", True)):
-    points = rng.normal(size=(150, 3)).astype(np.float32)
-    def rows(sizes):
-        places = [np.sort(rng.choice(150, size, replace=False)) for size in sizes]
-        masses = [10.0 ** rng.uniform(-8, 0, size) for size in sizes]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        shares = np.concatenate([mass / max(mass.sum(), 1e-300) for mass in masses])
-        return Rows(start, np.concatenate(places).astype(int), shares, np.ones(len(sizes)))
-    collection, queries = rows([1, 20, 0, 33, 70, 130]), rows([1, 5, 0, 40, 129])
-    found = []
-    for engine in (Engine(), Interpreted()):
-        engine.lay_out(points, formula, triangles, 1e-6)
-        engine.begin(queries, engine.keep(collection))
-        found.append(np.maximum(engine.bounds(*np.indices((5, 6)).reshape(2, -1)), 0))
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=2e-3 * found[0].max())
-"""
-    interpreted(script)
-
-
 def test_distances_next_to_nothing_lose_no_neighbor():
     rng = np.random.default_rng(10)
     points, rows = collection(rng, "any")

@@ -95,9 +95,9 @@ def test_bad_diagrams_are_named():
 
 def test_a_diagram_is_made_for_one_metric():
     shapes = tp.diagrams([[[0.0, 1.0]], []], metric="manhattan")
-    with pytest.raises(ValueError, match="distances by the metric manhattan, and transport by euclidean"):
+    with pytest.raises(ValueError, match="distances by the metric manhattan, and this call uses euclidean"):
         tp.emd_pairwise(shapes)
-    with pytest.raises(ValueError, match="transport by manhattan with a period"):
+    with pytest.raises(ValueError, match="this call uses manhattan with a period"):
         tp.emd_pairwise(shapes, metric="manhattan", period=9.0)
     with pytest.raises(ValueError, match="some of the clouds have penalties"):
         tp.emd_pairwise(shapes, tp.diagrams([[[0.0, 1.0]]]), metric="manhattan")

@@ -15,7 +15,7 @@ from readme import ROOT, run_readme
 
 HERE = pathlib.Path(__file__).parent
 # What needs PyTorch is tested where that is installed, examples included (`test_torch.py`).
-MODULES = [m.name for m in pkgutil.iter_modules(treeport.__path__) if m.name not in ("_card_cuda", "_cuda", "_pair_bounds_cuda", "_sweeps_cuda", "_torch", "torch")]
+MODULES = [m.name for m in pkgutil.iter_modules(treeport.__path__) if m.name not in ("_card_cuda", "_cuda", "_pair_bounds_cuda", "_torch", "torch")]
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
 
 

@@ -40,7 +40,7 @@ def test_points_whose_squares_overflow_are_measured_by_every_door():
 def test_values_beyond_the_largest_number_are_said_to_be():
     cost = np.random.default_rng(0).random((6, 6)) * 1.7e308
     masses = np.full(6, 5.0)
-    said = "go beyond the largest number, 1.8e308; divide the costs"
+    said = r"overflow \(the largest number is 1\.8e308\); divide the costs"
     for call in (
         lambda: tp.emd(masses, masses, cost),
         lambda: tp.emd(masses, 0.8 * masses, cost, penalty=1e308),
@@ -98,14 +98,6 @@ def test_no_masses_are_equal_masses():
 
 def test_what_other_packages_take_gets_an_error_that_shows_the_way():
     x = np.array([[0.0], [2.0]])
-    for call in (
-        lambda: tp.emd([1, 0], [0, 1], points=x, p=2),
-        lambda: tp.emd_pairs(np.eye(2), [(0, 1)], points=x, p=2),
-        lambda: tp.emd_pairwise(np.eye(2), points=x, p=2),
-    ):
-        with pytest.raises(ValueError, match="sqeuclidean.*root"):
-            call()
-    assert tp.emd([1, 0], [0, 1], points=x, p=1) == 2
     events = [np.ones((4, 3)), np.ones((5, 3))]
     with pytest.raises(ValueError, match=r"emd\(x\[:, 0\], y\[:, 0\], x\[:, 1:\], y\[:, 1:\]\)"):
         tp.emd(*events, points=x)

@@ -287,14 +287,14 @@ def test_trivial_targets_have_trivial_intervals():
 
 def test_bounds_refuse_what_they_cannot_use():
     cost = [[0.0, 1.0], [1.0, 0.0]]
-    with pytest.raises(ValueError, match="accuracy of a problem is `flow`; it must be exact or a number of at least 0"):
+    with pytest.raises(ValueError, match="accuracy of a problem is `flow`; it must be exact, 0 or a number of at least 1e-9"):
         tp.emd([1, 0], [0, 1], cost, accuracy="flow")
     for accuracy in (-1, -1e-9, float("nan"), -float("inf"), "-1", "nan", "fast", True, [0.1]):
-        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact or a number of at least 0"):
+        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact, 0 or a number of at least 1e-9"):
             tp.emd([1, 0], [0, 1], cost, accuracy=accuracy)
-        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact or a number of at least 0"):
+        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact, 0 or a number of at least 1e-9"):
             tp.emd_pairs([[1, 0], [0, 1]], [(0, 1)], cost=cost, accuracy=accuracy)
-    for time in (-1, -1e-9, float("nan"), float("inf"), 1e300):
+    for time in (-1, -1e-9, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="time is a number of seconds: finite and at least 0"):
             tp.emd([1, 0], [0, 1], cost, time=time)
         with pytest.raises(ValueError, match="time is a number of seconds: finite and at least 0"):

@@ -126,7 +126,7 @@ def test_haversine_is_that_of_scikit_learn():
 
 def test_every_metric_of_points_is_documented_and_measures():
     for name, _ in _core.point_metrics():
-        for documented in (tp.emd, tp.TreeWasserstein, tp.WassersteinNeighbors):
+        for documented in (tp.solve, tp.emd, tp.TreeWasserstein, tp.WassersteinNeighbors):
             assert f'"{name}"' in documented.__doc__ and "{metrics}" not in documented.__doc__
         assert tp.emd([1.0, 0.0], [0.0, 1.0], points=[[10.0, 20.0], [30.0, 50.0]], metric=name) > 0
 

@@ -29,7 +29,7 @@ def drawn(rng, count=4, n=5, m=7, d=3):
 
 def solved(a, b, x, y, metric="euclidean", period=None, **options):
     geometry = metric if period is None else (metric, period)
-    return _gradients.solve_batch(a, b, lambda i: (x[i], y[i], geometry), plans=True, potentials=True, **options)
+    return _gradients.solve_batch(a, b, lambda i: (x[i], y[i], geometry), plans=True, rates=True, **options)
 
 
 def slope(value, array, place):
@@ -59,6 +59,57 @@ def test_in_points_as_central_differences(rng, metric, period):
         close(of_y[i].ravel(), judge_y)
 
 
+def with_zeros(rng, masses):
+    """Rows of masses of which some are 0, with a total of 1."""
+    kept = masses * (rng.random(masses.shape) < 0.6)
+    kept[:, 0] += 0.1
+    return kept / kept.sum(axis=1, keepdims=True)
+
+
+def judge_rates(value, masses, rates):
+    """Compares rates with the change of the value as mass moves from the largest place to every other one."""
+    from_here = int(masses.argmax())
+    for place in range(len(masses)):
+        moved = masses.copy()
+        moved[from_here] -= STEP
+        moved[place] += STEP
+        change = (value(moved) - value(masses)) / STEP
+        np.testing.assert_allclose(rates[place] - rates[from_here], change, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric, period", GEOMETRIES)
+def test_in_masses_where_some_points_have_none(rng, metric, period):
+    a, b, x, y = drawn(rng, count=8)
+    a, b = with_zeros(rng, a), with_zeros(rng, b)
+    of_a, of_b = solved(a, b, x, y, metric, period).rates
+    for i in range(len(a)):
+        options = {"metric": metric, "period": period}
+        judge_rates(lambda masses: tp.emd(masses, b[i], x[i], y[i], **options), a[i], of_a[i])
+        judge_rates(lambda masses: tp.emd(a[i], masses, x[i], y[i], **options), b[i], of_b[i])
+
+
+def test_in_masses_of_a_matrix_where_some_rows_have_none(rng):
+    a, b, *_ = drawn(rng, count=8)
+    a, b, costs = with_zeros(rng, a), with_zeros(rng, b), rng.random((8, 5, 7))
+    of_a, of_b = _gradients.solve_batch(a, b, lambda i: costs[i], plans=False, rates=True).rates
+    for i in range(len(a)):
+        judge_rates(lambda masses: tp.emd(masses, b[i], costs[i]), a[i], of_a[i])
+        judge_rates(lambda masses: tp.emd(a[i], masses, costs[i]), b[i], of_b[i])
+
+
+def test_mass_that_arrives_comes_from_points_with_mass():
+    """The other point without mass must not lower the rate."""
+    solution = tp.solve([1.0, 0.0], [0.5, 0.5, 0.0], [[0.0], [10.0]], [[0.0], [1.0], [10.0]], rates=True)
+    _, of_b = solution.rates
+    np.testing.assert_allclose(of_b - of_b[0], [0.0, 1.0, 10.0])
+    u, v = solution.potentials
+    assert u[1] + v[2] <= 1e-12
+    with pytest.raises(ValueError, match="rates=True"):
+        tp.solve([1.0], [1.0], [[2.0]]).rates
+    with pytest.raises(ValueError, match="no potentials with a mass"):
+        tp.solve([1.0], [1.0], [[2.0]], mass=0.5, rates=True)
+
+
 def test_in_points_only_what_is_asked_for(rng):
     a, b, x, y = drawn(rng)
     plans = solved(a, b, x, y).plans
@@ -83,7 +134,7 @@ def test_in_points_as_sums_over_dense_plans(rng):
 def test_in_masses_as_central_differences(rng):
     a, b, x, y = drawn(rng)
     batch = solved(a, b, x, y)
-    of_a, of_b = (_gradients.in_masses(side) for side in batch.potentials)
+    of_a, of_b = (_gradients.in_masses(side) for side in batch.rates)
     np.testing.assert_allclose(of_a.sum(axis=1), 0, atol=1e-14)
     np.testing.assert_allclose(of_b.sum(axis=1), 0, atol=1e-14)
     for i in range(len(a)):
@@ -107,7 +158,7 @@ def test_mass_that_arrives_at_an_empty_point(rng):
     a, b, x, y = drawn(rng, count=1)
     a[0, 2] = 0
     a /= a.sum()
-    (of_a,) = _gradients.in_masses(solved(a, b, x, y).potentials[0])
+    (of_a,) = _gradients.in_masses(solved(a, b, x, y).rates[0])
     step = np.zeros(a.shape[1])
     step[[2, 0]] = STEP, -STEP
     ahead = (tp.emd(a[0] + step, b[0], x[0], y[0]) - tp.emd(a[0], b[0], x[0], y[0])) / STEP
@@ -118,8 +169,8 @@ def test_in_costs_as_plans(rng):
     a, b, _, _ = drawn(rng, count=6)
     costs = rng.random((2, 5, 7))
     reads = np.array([0, 1, 1, 0, 1, 1])
-    batch = _gradients.solve_batch(a, b, lambda i: costs[reads[i]], plans=True, potentials=False)
-    assert batch.potentials is None
+    batch = _gradients.solve_batch(a, b, lambda i: costs[reads[i]], plans=True, rates=False)
+    assert batch.rates is None
     factors = rng.normal(size=6)
     found = _gradients.in_costs(batch.plans, factors, reads, costs.shape)
     judge = np.zeros_like(costs)
@@ -181,7 +232,7 @@ def test_threads_give_the_same_and_the_first_error_wins(rng, threads):
         dense = np.zeros((70, 70))
         dense[batch.plans.source[mine], batch.plans.target[mine]] = batch.plans.mass[mine]
         assert np.array_equal(dense, plan.toarray())
-        assert np.array_equal(batch.potentials[0][i], u) and np.array_equal(batch.potentials[1][i], v)
+        assert np.array_equal(batch.rates[0][i], u) and np.array_equal(batch.rates[1][i], v)
     b[4, 3], a[2, 1] = np.nan, -1
     with pytest.raises(ValueError, match="^batch entry 2: measure 0 has mass -1 at point 1; masses must be"):
         solved(a, b, x, y, threads=threads)
@@ -189,8 +240,8 @@ def test_threads_give_the_same_and_the_first_error_wins(rng, threads):
 
 def test_nothing_is_a_batch():
     none = np.empty((0, 3))
-    batch = _gradients.solve_batch(none, none, lambda i: None, plans=True, potentials=True)
-    assert len(batch.values) == len(batch.plans.mass) == len(batch.potentials[0]) == 0
+    batch = _gradients.solve_batch(none, none, lambda i: None, plans=True, rates=True)
+    assert len(batch.values) == len(batch.plans.mass) == len(batch.rates[0]) == 0
     of_x, of_y = _gradients.in_points(batch.plans, np.empty((0, 3, 2)), np.empty((0, 3, 2)), "euclidean")
     assert of_x.shape == of_y.shape == (0, 3, 2)
 
@@ -198,13 +249,13 @@ def test_nothing_is_a_batch():
 def test_an_interrupt_ends_the_work_on_all_threads(rng, monkeypatch):
     all_wait, begun, stopped = threading.Barrier(3, timeout=60), [], []
 
-    def endless(*given):
+    def endless(*_, report, **__):
         begun.append(threading.current_thread())
         all_wait.wait()
         for _ in range(20_000):
             time.sleep(0.001)
             try:
-                given[-1]("exact distance", 0, 0)
+                report("exact distance", 0, 0)
             except KeyboardInterrupt:
                 stopped.append(threading.current_thread())
                 raise
@@ -214,7 +265,7 @@ def test_an_interrupt_ends_the_work_on_all_threads(rng, monkeypatch):
         all_wait.wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_core, "emd", endless)
+    monkeypatch.setattr(_core, "solve", endless)
     monkeypatch.setattr(_gradients, "wait", interrupted)
     a, b, x, y = drawn(rng, count=5, n=70, m=70)
     with pytest.raises(KeyboardInterrupt):

@@ -268,6 +268,11 @@ def test_graphs_are_sound(fitted, halves):
     far, near = fitted.radius_neighbors(queries, radius)
     assert (within.data == np.concatenate(far)).all() and (within.indices == np.concatenate(near)).all()
     assert (np.diff(within.indptr) == [len(row) for row in near]).all()
+    by_number = fitted.radius_neighbors_graph(queries, radius, mode="distance", sort_results=False)
+    assert (by_number != within).nnz == 0
+    assert not within.copy().has_sorted_indices and by_number.has_sorted_indices
+    far, near = fitted.radius_neighbors(queries, radius, sort_results=False)
+    assert (by_number.data == np.concatenate(far)).all() and (by_number.indices == np.concatenate(near)).all()
     assert (fitted.radius_neighbors_graph(queries, radius).data == 1).all()
     assert fitted.radius_neighbors_graph(radius=radius).diagonal().sum() == 0
 

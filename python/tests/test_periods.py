@@ -126,7 +126,7 @@ def test_periods_that_are_none():
             tp.emd(a, b, x, y, period=strange)
     with pytest.raises(ValueError, match="cosine compares directions"):
         tp.emd_pairwise([(a, x), (b, y)], metric="cosine", period=2.0)
-    with pytest.raises(ValueError, match="longitudes go round"):
+    with pytest.raises(ValueError, match="haversine already treats longitudes as periodic"):
         tp.linkage(points=x, metric="haversine", period=[None, 360])
     matrix = textbook(x, y, "euclidean", 2.0)
     for call in (

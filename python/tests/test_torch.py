@@ -206,7 +206,7 @@ def test_emd_works_out_only_what_is_asked_for(monkeypatch):
     solve = treeport.torch.solve_batch
 
     def noted(*given, **options):
-        asked.append((options["plans"], options["potentials"]))
+        asked.append((options["plans"], options["rates"]))
         return solve(*given, **options)
 
     monkeypatch.setattr(treeport.torch, "solve_batch", noted)
@@ -222,8 +222,8 @@ def test_emd_works_out_only_what_is_asked_for(monkeypatch):
     with torch.no_grad():
         emd(a, b, x, y)
     neither, both = (False, False), (True, True)
-    plans, potentials = (True, False), (False, True)
-    assert asked == [both, plans, plans, potentials, neither, plans, potentials, neither]
+    plans, rates = (True, False), (False, True)
+    assert asked == [both, plans, plans, rates, neither, plans, rates, neither]
 
 
 def test_emd_gives_gradients_to_those_alone_who_ask():

@@ -62,6 +62,27 @@ def test_new_clouds_are_as_far_as_old_ones(fitted, recwarn):
     assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]
 
 
+def test_images_that_are_right_are_not_warned_of(recwarn):
+    """Images share the places of their pixels, so few points are new, and pairs of such points say nothing about images."""
+    rng = np.random.default_rng(0)
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+
+    def image():
+        center, width = rng.uniform(1, 6, size=2), rng.uniform(0.8, 1.6)
+        masses = np.exp(-((grid - center) ** 2).sum(axis=1) / (2 * width**2))
+        seen = masses > rng.uniform(0.05, 0.3)
+        return masses[seen], grid[seen] + rng.choice([0.0, 0.5])
+
+    clouds = tp.Clouds([image() for _ in range(50)], normalize=True)
+    old, new = clouds[:30], clouds[30:]
+    tw = tp.TreeWasserstein(random_state=0, epochs=5).fit(old)
+    found, exact = tw.pairwise(new), tp.emd_pairwise(new)
+    off = ~np.eye(len(new), dtype=bool)
+    ratios = np.asarray(found)[off] / np.asarray(exact)[off]
+    assert 0.9 < np.median(ratios) < 1.1
+    assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]
+
+
 def test_old_distances_are_the_same_beside_new_clouds(fitted):
     clouds, tw = fitted
     together = tw.pairwise(clouds).to_numpy()

@@ -10,6 +10,8 @@ value: float = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points)
 value, plan = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points, return_plan=True)
 value, (u, v) = tp.emd([1.0, 0.0], [1.0], points[:2], points[:1], return_potentials=True)
 value, plan, (u, v) = tp.emd([1.0, 0.0], [1.0], [[1.0], [2.0]], penalty=1.0, return_plan=True, return_potentials=True)
+solution: tp.Solution = tp.solve([1.0, 0.0], [1.0], points[:2], points[:1], accuracy=0.1, potentials=True)
+value, (u, v) = solution.value, solution.potentials
 several: np.typing.NDArray[np.float64] = tp.emd_pairs(np.eye(3), [(0, 1)], points=points)
 tw: tp.TreeWasserstein = tp.TreeWasserstein(points, epochs=3, random_state=np.random.default_rng())
 tree: tp.Tree = tw.fit(np.eye(3)).tree_
@@ -30,6 +32,8 @@ lazy = td.pairwise(None, forest, np.eye(3), chunks=(1, 2))
 lazy = td.emd_pairwise(None, np.eye(3), points=points, device="tiles", chunks=2)
 tw = tw.fit(np.eye(3), client=None)
 cost = tt.emd(None, None, points, points, metric="sqeuclidean", n_jobs=1)
+tp.solve([1.0], [1.0], [[0.0]], accuracy=[1])  # type: ignore[arg-type]
+value = tp.emd([1.0], [1.0], [[0.0]], penalty=2.0, verbose=1.5)  # type: ignore[call-overload]
 tt.emd(None, None, points, metric=2)  # type: ignore[arg-type]
 wrong: str = tree.to_newick()
 wrong = tree.n_points  # type: ignore[assignment]

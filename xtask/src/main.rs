@@ -1,8 +1,9 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask docs`, `cargo xtask bench-peers`,
-//! `cargo xtask attack`, `cargo xtask package`.
+//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask device-tests`, `cargo xtask docs`,
+//! `cargo xtask bench-peers`, `cargo xtask attack`, `cargo xtask package`.
 //!
-//! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
-//! our terminal and process group, so Ctrl-C reaches them as it reaches us; nothing is left running.
+//! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). Child
+//! processes share our terminal and process group, so Ctrl-C reaches them, too, and none is left
+//! running.
 
 #![expect(clippy::print_stderr, reason = "a task runner speaks to its user")]
 
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     match plan::parse(&args) {
         Ok(Task::Help) => {
-            // A reader that has seen enough may close the pipe.
+            // A reader may close the pipe early.
             let _ = std::io::stdout().write_all(USAGE.as_bytes());
             ExitCode::SUCCESS
         }

@@ -1,9 +1,10 @@
-//! ARCHITECTURE.md, CONTRIBUTING.md and docs/RELIABILITY.md name only what is there.
+//! Tests that ARCHITECTURE.md, CONTRIBUTING.md and docs/RELIABILITY.md refer to existing names.
 //!
-//! Two rules. A word in backticks with a slash or the ending of a file is the end of a path of the
-//! repository, where `metric/rounded` may stand for a file of Rust or Python. In the tables of modules of
-//! ARCHITECTURE.md, what the first column names is there, and every word in backticks of the second
-//! is a file or folder below it, or a name that its sources use.
+//! Three rules: a word in backticks with a slash or a file extension is the end of a path in the
+//! repository, where `metric/rounded` may stand for a Rust or Python file. In the tables of modules
+//! of ARCHITECTURE.md, the paths in the first column exist, and every word in backticks in the
+//! second column is a file or folder below them, or a name used in their sources. A module of the
+//! library uses only modules of its own row and of rows above it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,8 @@ fn read(page: &str) -> String {
     std::fs::read_to_string(root().join(page)).expect("a page of the repository")
 }
 
-/// All files below a folder or file, and the folders; nothing that is built or hidden, but `.ci`.
+/// Collects all files and folders below a path, except for hidden ones (other than `.ci` and
+/// `.github`) and build outputs.
 fn below(path: &Path, found: &mut Vec<PathBuf>) {
     found.push(path.to_owned());
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
@@ -28,13 +30,13 @@ fn below(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands between backticks, outside of blocks of code.
+/// Returns the text between backticks, outside of code blocks.
 fn quoted(text: &str) -> Vec<&str> {
     let blocks = text.split("```").step_by(2);
     blocks.flat_map(|prose| prose.split('`').skip(1).step_by(2)).collect()
 }
 
-/// Whether a quoted word speaks of a file: no command, pattern, address or place of what is built.
+/// Checks whether a quoted word is a path, not a command, pattern, address or build output.
 fn is_path(word: &str) -> bool {
     let ends = [".rs", ".py", ".pyi", ".md", ".toml", ".js", ".cff"].iter();
     let named = word.contains('/') || ends.clone().any(|end| word.ends_with(end) && word != *end);
@@ -44,7 +46,7 @@ fn is_path(word: &str) -> bool {
     named && word.chars().all(plain) && !built && !placeholder
 }
 
-/// The rows of the tables below a heading: what the first column quotes, and the second.
+/// Returns the rows of the tables below a heading: the quoted words of the first and second column.
 fn rows<'a>(page: &'a str, heading: &str) -> Vec<(Vec<&'a str>, Vec<&'a str>)> {
     let section = page.split("\n## ").find(|section| section.starts_with(heading));
     let lines = section.expect("the heading").lines().filter(|line| line.starts_with("| `"));
@@ -55,7 +57,7 @@ fn rows<'a>(page: &'a str, heading: &str) -> Vec<(Vec<&'a str>, Vec<&'a str>)> {
     lines.map(columns).collect()
 }
 
-/// Files, folders and words of some modules, to look names up in.
+/// Files, folders and words of some modules, for looking up names.
 struct Sources {
     stems: Vec<String>,
     text: String,
@@ -69,7 +71,7 @@ impl Sources {
         }
         let stem =
             |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        // Not what is no text.
+        // Skips files that are not text.
         let text = |path: &PathBuf| std::fs::read_to_string(path).ok();
         Self {
             stems: paths.iter().filter_map(stem).collect(),
@@ -134,6 +136,57 @@ fn tables_of_modules_name_what_is_there() {
     }
 }
 
+/// The one use against the order: an index is saved with its model, by what `io` saves models with, and `io` knows
+/// all formats.
+const AGAINST_ORDER: [(&str, &str); 1] = [("search/file.rs", "io")];
+
+/// The modules that a source names after `crate::`, comments and unit tests aside.
+fn used_modules(source: &str) -> impl Iterator<Item = &str> {
+    let code = source.split("mod tests {").next().unwrap_or(source);
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| {
+        let named = line.split("crate::").skip(1);
+        named.map(|rest| {
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest)
+        })
+    })
+}
+
+#[test]
+fn modules_use_those_above_them() {
+    let page = read("ARCHITECTURE.md");
+    let row = |module: &str| {
+        let rows = rows(&page, "`crates/treeport`");
+        rows.iter().position(|(modules, _)| modules.contains(&module))
+    };
+    let folder = root().join("crates/treeport/src");
+    let mut paths = Vec::new();
+    below(&folder, &mut paths);
+    let is_source = |path: &&PathBuf| {
+        let name = path.to_string_lossy();
+        path.is_file() && name.ends_with(".rs") && !name.ends_with("tests.rs")
+    };
+    let mut seen = 0;
+    for path in paths.iter().filter(is_source) {
+        let file = path.strip_prefix(&folder).expect("a file of the library").to_string_lossy();
+        let module = file.split('/').next().unwrap_or(&file).trim_end_matches(".rs");
+        if module == "lib" {
+            continue;
+        }
+        let own = row(module).unwrap_or_else(|| panic!("no row has `{module}`"));
+        for used in used_modules(&std::fs::read_to_string(path).expect("a source")) {
+            let above = row(used).is_some_and(|above| above <= own);
+            let is_exception = AGAINST_ORDER.contains(&(&*file, used));
+            assert!(
+                above || is_exception,
+                "{file} uses `{used}`, which is in no row above its own"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 500, "{seen} uses are not all");
+}
+
 #[test]
 fn unsafe_code_is_where_contributing_says() {
     let mut paths = Vec::new();
@@ -142,7 +195,7 @@ fn unsafe_code_is_where_contributing_says() {
         below(&root().join("crates").join(name).join("src"), &mut paths);
     }
     let holds = |path: &&PathBuf| {
-        // In two pieces, or this file would be one of them.
+        // In two pieces, or this file would match, too.
         std::fs::read_to_string(path).is_ok_and(|text| text.contains(&["unsafe", "{"].join(" ")))
     };
     let page = read("CONTRIBUTING.md");

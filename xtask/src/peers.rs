@@ -1,23 +1,24 @@
-//! The steps of `cargo xtask bench-peers`: an environment with other packages, our wheel, and the questions to all of them.
+//! Steps of `cargo xtask bench-peers`: an environment with other packages, our wheel, and the
+//! benchmark.
 
 use std::path::Path;
 
 use crate::plan::{Machine, Program, Step, installing, run, venv_step, with};
 
-/// The versions that work together, and why these.
+/// Compatible versions, with reasons.
 const CONSTRAINTS: &str = "crates/treeport-lab/python/peers.txt";
 
-/// What is compared with, by the name that pip knows: left out where it cannot be had.
+/// Packages to compare with, by their names for pip; unavailable ones are skipped.
 const PEERS: [&str; 5] = ["POT", "wasserstein", "gudhi", "scikit-bio", "ott-jax"];
 
-/// What the caller asks for.
+/// Options of the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BenchOptions {
-    /// All questions, and not only the quick ones.
+    /// Run all questions instead of only the fast ones.
     pub(crate) all: bool,
 }
 
-/// The options that the arguments name, or what is wrong with them.
+/// Parses the arguments, or returns an error message.
 pub(crate) fn parse(args: &[String]) -> Result<BenchOptions, String> {
     match args {
         [] => Ok(BenchOptions { all: false }),
@@ -28,7 +29,7 @@ pub(crate) fn parse(args: &[String]) -> Result<BenchOptions, String> {
     }
 }
 
-/// Installs what can be had, and asks.
+/// Installs the available packages and runs the benchmark.
 pub(crate) fn steps(options: BenchOptions, found: &Machine, venv: &Path) -> Vec<Step> {
     let mut steps = Vec::new();
     if !found.venv {

@@ -1,4 +1,4 @@
-//! What a task consists of: pure functions, so that tests can ask without running anything.
+//! Steps of tasks, as pure functions that tests can call without running anything.
 
 use std::path::{Path, PathBuf};
 
@@ -6,29 +6,31 @@ use std::path::{Path, PathBuf};
 use crate::attack;
 use crate::{peers, site};
 
-/// What the caller asks for.
+/// The task to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Every test of the repository.
+    /// All tests of the repository.
     Test,
-    /// The tests and everything else a change has to pass.
+    /// The tests and all other checks that a change has to pass.
     Ci,
     /// The Python tests with the newest packages instead of the pinned ones.
     Newest,
+    /// The kernels of devices beside their twins.
+    DeviceTests,
     /// The site, with its tutorials run.
     Docs,
-    /// The same questions to us and to other packages.
+    /// A benchmark of treeport and other packages.
     BenchPeers(peers::BenchOptions),
     /// Kills, damaged files, full disks and odd arguments, at random.
     #[cfg(unix)]
     Attack(attack::AttackOptions),
-    /// Everything that a release consists of, built and checked.
+    /// All parts of a release, built and checked.
     Package,
     /// The usage text.
     Help,
 }
 
-/// The text of `cargo xtask help`.
+/// Text of `cargo xtask help`.
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
@@ -36,6 +38,8 @@ Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, cargo-deny, a minute of attack
   newest       the Python tests with the newest packages instead of those in python/constraints.txt
+  device-tests kernels of devices beside their twins in NumPy, by Triton's interpreter, without a GPU;
+               installs PyTorch and Triton (3 GB) in target/venv-device
   docs         the site in target/site: pages, references, tutorials that are run
   bench-peers  treeport beside POT, wasserstein, GUDHI, SciPy, scikit-bio and OTT: values, times,
                memory, as a table and in target/bench-peers.json; --all: every question (minutes)
@@ -50,43 +54,46 @@ Environment:
   PYTHON         Python interpreter to use; python3 if not set
 ";
 
-/// What is there to work with.
+/// Facts about the machine that plans depend on.
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
-    /// There is a `python/pyproject.toml`.
+    /// The repository has a `python/pyproject.toml`.
     pub(crate) python: bool,
     /// The virtual environment exists and has pip.
     pub(crate) venv: bool,
     /// cargo-deny is installed.
     pub(crate) deny: bool,
-    /// The database of known faults of crates can be reached.
+    /// The database of vulnerabilities of crates can be reached.
     pub(crate) advisories: bool,
 }
 
-/// Who runs a step.
+/// Program that runs a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// The cargo that runs us.
+    /// The cargo that runs xtask.
     Cargo,
-    /// The interpreter that makes the virtual environment.
+    /// The interpreter that creates the virtual environment.
     Python,
-    /// The interpreter inside the virtual environment.
+    /// The interpreter of the virtual environment.
     Venv,
-    /// The interpreter inside a second one, made anew every time.
+    /// The interpreter of a second environment, created anew every time.
     Fresh,
 }
 
-/// Stands in arguments for the wheel in [`wheel_folder`], whose name is known when it is built.
+/// Placeholder in arguments for the wheel in [`wheel_folder`], whose name is known after the build.
 pub(crate) const WHEEL: &str = "{wheel}";
 
-/// The versions of all packages that the Python tests are run with.
+/// Versions of all packages for the Python tests.
 const CONSTRAINTS: &str = "python/constraints.txt";
 
-/// One process: joblib and Dask start their own.
+/// What the tests of kernels need, PyTorch and Triton among it.
+const DEVICE_PACKAGES: &str = "python/device.txt";
+
+/// A single process, because joblib and Dask start their own.
 const PYTEST: [&str; 3] = ["-m", "pytest", "python/tests"];
 
-/// One command of a task, run in the root of the repository.
+/// A command of a task, run in the root of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) program: Program,
@@ -94,13 +101,13 @@ pub(crate) struct Command {
     pub(crate) env: Option<(&'static str, &'static str)>,
     /// Show the output only if the command fails.
     pub(crate) quiet: bool,
-    /// The task goes on without it if it fails.
+    /// Continue the task if the command fails.
     pub(crate) optional: bool,
-    /// What to do when the command fails.
+    /// Advice if the command fails.
     pub(crate) hint: Option<&'static str>,
 }
 
-/// A command, or the reason why there is none.
+/// A command, or the reason why it is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Run(Command),
@@ -112,17 +119,18 @@ pub(crate) enum Action {
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) action: Action,
-    /// Begins with the task and goes on beside the others, up to the first that runs in the virtual environment.
+    /// Runs concurrently with other steps, until the first one that uses the virtual environment.
     pub(crate) ahead: bool,
 }
 
-/// The task that the arguments name, or what is wrong with them.
+/// Parses the task from the arguments, or returns an error message.
 pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     let (task, rest) = args.split_first().ok_or("no task given")?;
     let task = match task.as_str() {
         "test" => Task::Test,
         "ci" => Task::Ci,
         "newest" => Task::Newest,
+        "device-tests" => Task::DeviceTests,
         "docs" => Task::Docs,
         "bench-peers" => return peers::parse(rest).map(Task::BenchPeers),
         "package" => Task::Package,
@@ -137,7 +145,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     }
 }
 
-/// The steps of a task in order; `venv` is where the virtual environment belongs.
+/// Returns the steps of a task in order; `venv` is the path of the virtual environment.
 pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Docs {
         return site::steps(found, venv);
@@ -147,14 +155,17 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     }
     #[cfg(unix)]
     if let Task::Attack(_) = task {
-        // As `cargo test` builds them: with other features most would be built again.
+        // With the features of `cargo test`; others would recompile most crates.
         return vec![cargo("build", "test --quiet --workspace --no-run")];
     }
     if task == Task::Newest {
         return newest(venv);
     }
+    if task == Task::DeviceTests {
+        return device_tests(found, venv);
+    }
     if task == Task::Package {
-        // Ourselves again, with what only that needs.
+        // Runs xtask with additional features.
         return vec![cargo("package", "run --quiet --package xtask --features package -- package")];
     }
     let mut steps = Vec::new();
@@ -164,12 +175,12 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Ci {
         steps.push(cargo("format", "fmt --check"));
         steps.push(cargo("clippy", "clippy --workspace --all-targets -- -D warnings"));
-        // What nothing above compiles.
+        // Configurations that no step above compiles.
         steps.push(cargo("no files", "clippy -p treeport --no-default-features -- -D warnings"));
         steps.push(cargo("png", "clippy -p treeport-cli --features png -- -D warnings"));
     }
     if task != Task::Help {
-        // The same random inputs every time, so that it never fails for nothing; `cargo test` draws new ones.
+        // A fixed seed, so that failures are reproducible; `cargo test` draws new inputs.
         let tests = cargo("tests", "test --workspace");
         steps.push(with(tests, |command| command.env = Some(("PROPTEST_RNG_SEED", "2024"))));
         steps.extend(python(found, venv));
@@ -177,7 +188,7 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Ci {
         let docs = cargo("docs", "doc --workspace --no-deps");
         steps.push(with(docs, |command| command.env = Some(("RUSTDOCFLAGS", "-D warnings"))));
-        // The same rounds every time, as far as a machine's speed lets them be.
+        // Fixed rounds, as far as the speed of the machine permits.
         #[cfg(unix)]
         steps.push(cargo("attack", "xtask attack --minutes 1 --seed 2024"));
         steps.extend(deny(found));
@@ -185,11 +196,12 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     steps
 }
 
-/// Licenses, sources and doubled versions of what we depend on; known faults where their list can be had.
+/// Checks licenses, sources and duplicate versions of dependencies, and vulnerabilities if their
+/// list can be reached.
 fn deny(found: &Machine) -> Vec<Step> {
     let mut steps = Vec::new();
     if !found.deny {
-        // Minutes, once.
+        // Takes minutes, once.
         let install = "install --quiet --locked --root target/tools cargo-deny";
         steps.push(with(cargo("deny tool", install), |command| {
             command.hint = Some("without a network, put cargo-deny on the PATH");
@@ -204,34 +216,35 @@ fn deny(found: &Machine) -> Vec<Step> {
     steps
 }
 
-/// Everything that the Python tests need but our wheel: pip works while cargo compiles.
+/// Installs the packages for the Python tests, except for our wheel, while cargo compiles.
 fn test_packages(found: &Machine, venv: &Path) -> Vec<Step> {
     let mut steps = Vec::new();
     if !found.venv {
         steps.push(venv_step("python venv", venv));
     }
-    // The list has all that they need. What nobody imports need not be compiled.
+    // The list is complete. Packages are compiled when they are imported.
     let packages = ["-m", "pip", "install", "--no-deps", "--no-compile", "--requirement"];
     let packages = [&packages[..], &[CONSTRAINTS]].concat();
     steps.push(installing(run("python others", Program::Venv, &packages)));
     steps.into_iter().map(|step| Step { ahead: true, ..step }).collect()
 }
 
-/// The wheel and its tests.
+/// Builds the wheel and runs its tests.
 fn python(found: &Machine, venv: &Path) -> Vec<Step> {
     if !found.python {
         return vec![skip("python", "there is no python/pyproject.toml")];
     }
     let mut steps = vec![wheel(venv)];
-    // Alone: pip would keep the package that it finds by the same version, or fetch all of them again.
+    // Separately: pip would keep an installed package of the same version, or reinstall all of
+    // them.
     let ours = ["-m", "pip", "install", "--force-reinstall", "--no-deps", WHEEL];
     steps.push(installing(run("python ours", Program::Venv, &ours)));
-    // What this platform needs beyond the list, and nothing anywhere else.
+    // Additional packages for this platform, if any.
     let rest = format!("{WHEEL}[test]");
     let rest = ["-m", "pip", "install", "--constraint", CONSTRAINTS, &rest];
     steps.push(installing(run("python rest", Program::Venv, &rest)));
     steps.push(python_tests());
-    // What a new user does, with nothing installed that only the tests need.
+    // The steps of a new user, without the packages for tests.
     steps.push(venv_step("fresh venv", &fresh_venv(venv)));
     let install = ["-m", "pip", "install", "--constraint", CONSTRAINTS, WHEEL];
     steps.push(installing(run("fresh install", Program::Fresh, &install)));
@@ -239,7 +252,7 @@ fn python(found: &Machine, venv: &Path) -> Vec<Step> {
     steps
 }
 
-/// The Python tests as a user has them who installs today.
+/// Runs the Python tests with the versions that a user gets today.
 fn newest(venv: &Path) -> Vec<Step> {
     let pip =
         |name, what: &str| installing(run(name, Program::Venv, &["-m", "pip", "install", what]));
@@ -253,7 +266,28 @@ fn newest(venv: &Path) -> Vec<Step> {
     ]
 }
 
-/// The wheel for the tests; with their profile, the library is not compiled again.
+/// The tests that need PyTorch; those of kernels fail where they would be skipped.
+fn device_tests(found: &Machine, venv: &Path) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !found.venv {
+        steps.push(venv_step("device venv", venv));
+    }
+    let pip = |name, args: &[&str]| {
+        let args = [&["-m", "pip", "install"], args].concat();
+        installing(run(name, Program::Venv, &args))
+    };
+    // The packages are unpacked once: a cache would hold 3 GB more.
+    let packages = ["--no-cache-dir", "--no-compile", "--constraint", CONSTRAINTS, "--requirement"];
+    steps.push(pip("packages", &[&packages[..], &[DEVICE_PACKAGES]].concat()));
+    steps.push(wheel(venv));
+    steps.push(pip("wheel", &["--force-reinstall", "--no-deps", WHEEL]));
+    let tests = ["-m", "pytest", "python/tests/test_kernels.py", "python/tests/test_torch.py"];
+    let tests = run("kernels", Program::Venv, &tests);
+    steps.push(with(tests, |command| command.env = Some(("TREEPORT_TESTS_NEED_KERNELS", "1"))));
+    steps
+}
+
+/// Builds the wheel for the tests, with their profile, so that the library is not compiled again.
 fn wheel(venv: &Path) -> Step {
     let wheels = wheel_folder(venv).to_string_lossy().into_owned();
     let build = "-m maturin build --manifest-path python/Cargo.toml --profile dev --compatibility off --out";
@@ -261,13 +295,13 @@ fn wheel(venv: &Path) -> Step {
     with(run("python wheel", Program::Venv, &args), |command| command.quiet = true)
 }
 
-/// Among them: what Python fits is what the command line fits, which has been built.
+/// Includes the comparison of fits with those of the command line, which has been built.
 fn python_tests() -> Step {
     let needs = ("TREEPORT_TESTS_NEED_BINARY", "1");
     with(run("python tests", Program::Venv, &PYTEST), |command| command.env = Some(needs))
 }
 
-/// A step of pip, which is long and needs the network.
+/// Marks a step of pip, which is long and needs the network.
 pub(crate) fn installing(step: Step) -> Step {
     with(step, |command| {
         command.quiet = true;
@@ -278,17 +312,17 @@ pub(crate) fn installing(step: Step) -> Step {
     })
 }
 
-/// Where the wheel for the tests is built.
+/// Folder of the wheel for the tests.
 pub(crate) fn wheel_folder(venv: &Path) -> PathBuf {
     venv.with_file_name("test-wheel")
 }
 
-/// Where the environment belongs that is made anew every time.
+/// Path of the environment that is created anew every time.
 pub(crate) fn fresh_venv(venv: &Path) -> PathBuf {
     venv.with_file_name("venv-fresh")
 }
 
-/// Makes the virtual environment.
+/// Creates the virtual environment.
 pub(crate) fn venv_step(name: &'static str, venv: &Path) -> Step {
     let folder = venv.to_string_lossy();
     let step = run(name, Program::Python, &["-m", "venv", "--clear", &folder]);
@@ -302,13 +336,13 @@ pub(crate) fn venv_step(name: &'static str, venv: &Path) -> Step {
     })
 }
 
-/// The interpreter of a virtual environment.
+/// Returns the interpreter of a virtual environment.
 pub(crate) fn venv_python(venv: &Path) -> PathBuf {
     venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
 pub(crate) fn cargo(name: &'static str, args: &str) -> Step {
-    // None of our arguments to cargo has a space inside.
+    // None of the arguments contains a space.
     run(name, Program::Cargo, &args.split(' ').collect::<Vec<_>>())
 }
 
@@ -352,6 +386,7 @@ mod tests {
         assert_eq!(parsed(&["test"]), Ok(Task::Test));
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
         assert_eq!(parsed(&["newest"]), Ok(Task::Newest));
+        assert_eq!(parsed(&["device-tests"]), Ok(Task::DeviceTests));
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
         let all = Task::BenchPeers(peers::BenchOptions { all: true });
         assert_eq!(parsed(&["bench-peers", "--all"]), Ok(all));
@@ -371,7 +406,17 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "newest", "docs", "bench-peers", "attack", "package", "help"] {
+        for task in [
+            "test",
+            "ci",
+            "newest",
+            "device-tests",
+            "docs",
+            "bench-peers",
+            "attack",
+            "package",
+            "help",
+        ] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
@@ -412,7 +457,7 @@ mod tests {
         }
     }
 
-    /// Nothing but this run takes what the registry has today.
+    /// Only this task uses the newest versions of the registry.
     #[test]
     fn the_newest_packages_are_not_pinned() {
         let lines = outline(Task::Newest, &Machine { python: true, ..Machine::default() });
@@ -426,7 +471,7 @@ mod tests {
         }
     }
 
-    /// So that a package that is added to the tests is pinned, too.
+    /// A new dependency of the tests must be pinned, too.
     #[test]
     fn every_package_that_the_tests_need_is_pinned() {
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("python");
@@ -440,10 +485,43 @@ mod tests {
         let lists = ["requires = [", "\ndependencies = [", "\ntest = ["];
         for list in lists {
             let (_, list) = project.split_once(list).unwrap();
-            // The brackets of extras stand inside of quotes.
+            // The brackets of extras are inside quotes.
             for package in list.split("]\n").next().unwrap().split('"').skip(1).step_by(2) {
                 assert!(pinned.contains(&name(package)), "{package}");
             }
+        }
+    }
+
+    #[test]
+    fn device_tests_pin_everything_and_skip_nothing() {
+        let lines = [
+            "device venv: -m venv --clear target/venv-device",
+            "packages: -m pip install --no-cache-dir --no-compile --constraint python/constraints.txt \
+             --requirement python/device.txt",
+            "python wheel: -m maturin build --manifest-path python/Cargo.toml --profile dev \
+             --compatibility off --out target/test-wheel",
+            "wheel: -m pip install --force-reinstall --no-deps {wheel}",
+            "kernels: -m pytest python/tests/test_kernels.py python/tests/test_torch.py",
+        ];
+        let steps = plan(Task::DeviceTests, &Machine::default(), Path::new("target/venv-device"));
+        let commands: Vec<_> = steps
+            .iter()
+            .map(|step| match &step.action {
+                Action::Run(command) => {
+                    (format!("{}: {}", step.name, command.args.join(" ")), command.env)
+                }
+                Action::Skip(_) => panic!("nothing is skipped"),
+            })
+            .collect();
+        assert!(commands.iter().map(|command| &command.0).eq(&lines), "{commands:?}");
+        assert_eq!(commands[4].1, Some(("TREEPORT_TESTS_NEED_KERNELS", "1")));
+        // What the constraints do not pin is pinned beside its name.
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("python");
+        let read = |file| std::fs::read_to_string(python.join(file)).unwrap();
+        let (packages, pinned) = (read("device.txt"), read("constraints.txt"));
+        for package in packages.lines().filter(|line| !line.starts_with('#')) {
+            let is_pinned = || pinned.lines().any(|line| line.starts_with(&format!("{package}==")));
+            assert!(package.contains("==") || is_pinned(), "{package}");
         }
     }
 

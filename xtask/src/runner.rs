@@ -1,4 +1,4 @@
-//! Runs the steps of a task, one after the other, up to the first that fails; those ahead beside them.
+//! Runs the steps of a task in order up to the first that fails, with concurrent ones beside them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,41 +17,41 @@ use crate::plan::{
     wheel_folder,
 };
 
-/// Shells give this code when there is no such program.
+/// Exit code of shells if there is no such program.
 const NOT_FOUND: u8 = 127;
 
-/// The list of known faults of crates, which `cargo deny` reads.
+/// Database of vulnerabilities of crates, which `cargo deny` reads.
 const ADVISORIES: &str = "https://github.com/RustSec/advisory-db";
 
-/// Where things are.
+/// Paths and programs.
 struct Place {
     root: PathBuf,
     /// The virtual environment, relative to `root` or absolute.
     venv: PathBuf,
     cargo: OsString,
     python: OsString,
-    /// The caller's data folder, absolute: tests run in the folder of their crate.
+    /// The caller's data folder, absolute because tests run in the folder of their crate.
     data: Option<PathBuf>,
 }
 
-/// What became of a step.
+/// Outcome of a step.
 enum Outcome {
     Passed(Duration),
     Failed(Duration, u8),
     Skipped,
 }
 
-/// What became of a command, and what it printed where nobody has seen it yet.
+/// Outcome of a command, and its output if it was captured.
 struct Done {
     outcome: Outcome,
     output: Vec<u8>,
 }
 
-/// What became of the steps so far.
+/// Outcomes of the steps so far.
 #[derive(Default)]
 struct Report {
     outcomes: Vec<(&'static str, Outcome)>,
-    /// The exit code of the step that failed; 0 if none has.
+    /// Exit code of the step that failed; 0 if none has.
     code: u8,
 }
 
@@ -63,7 +63,7 @@ impl Report {
         };
         let _ = std::io::stderr().write_all(&done.output);
         if command.optional {
-            eprintln!("==> {}: cannot be installed; going on without it", step.name);
+            eprintln!("==> {}: cannot be installed; continuing without it", step.name);
             return self.outcomes.push((step.name, Outcome::Skipped));
         }
         self.code = if self.code == 0 { *failed } else { self.code };
@@ -75,9 +75,9 @@ impl Report {
     }
 }
 
-/// Runs a task; the exit code is that of the step that failed.
+/// Runs a task; the exit code is that of the failed step.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
-    let place = Place::look(task)?;
+    let place = Place::detect(task)?;
     #[cfg(feature = "package")]
     if task == Task::Package {
         let target = place.root.join(place.venv.parent().context("a folder for what is built")?);
@@ -86,7 +86,7 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
         crate::package::run(&mut workshop)?;
         return Ok(ExitCode::SUCCESS);
     }
-    place.forget_skipped()?;
+    place.remove_skipped_file()?;
     let steps = plan(task, &place.found(task), &place.venv);
     let report = place.run_all(&steps)?;
     #[cfg(unix)]
@@ -98,7 +98,7 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::from(report.code))
 }
 
-/// One line per step with the seconds it took.
+/// Formats one line per step with its time in seconds.
 fn summary(outcomes: &[(&str, Outcome)]) -> String {
     let line = |(name, outcome): &(&str, Outcome)| match outcome {
         Outcome::Passed(time) => format!("  {name:<13}{:>8.1} s\n", time.as_secs_f64()),
@@ -112,28 +112,30 @@ fn summary(outcomes: &[(&str, Outcome)]) -> String {
     head.to_owned() + &outcomes.iter().map(line).collect::<String>()
 }
 
-/// The exit code to pass on; a signal counts from 128, as in shells.
+/// Returns the exit code to pass on; for a signal 128 plus its number, as in shells.
 fn exit_code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     #[cfg(not(unix))]
     let signal: Option<i32> = None;
     let code = status.code().or(signal.map(|signal| 128 + signal)).unwrap_or(1);
-    // Windows has larger codes; a failure must not become 0 on the way.
+    // Windows has larger codes; a failure must not become 0.
     u8::try_from(code).unwrap_or(1)
 }
 
 impl Place {
-    fn look(task: Task) -> Result<Self> {
-        // cargo says at run time where xtask is, so a moved repository works without a rebuild.
+    fn detect(task: Task) -> Result<Self> {
+        // At run time cargo sets the folder of xtask, so a moved repository needs no rebuild.
         let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
-        // The site needs tools that nothing else does, and the newest packages are not those of the tests.
+        // Separate environments: the site needs more tools, and the newest packages differ from
+        // those of the tests.
         let venv = match task {
             Task::Docs => "venv-docs",
             Task::Newest => "venv-newest",
+            Task::DeviceTests => "venv-device",
             Task::BenchPeers(_) => "venv-peers",
             _ => "venv",
         };
@@ -163,7 +165,8 @@ impl Place {
         }
     }
 
-    /// Where programs are looked for: the caller's places, and the tools that we have installed.
+    /// Returns the search path for programs: that of the caller, and the tools that we have
+    /// installed.
     fn path(&self) -> OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let tools = std::iter::once(self.root.join("target/tools/bin"));
@@ -179,7 +182,7 @@ impl Place {
         }
     }
 
-    /// The command with the wheel in its arguments, if they ask for it: the newest of its folder.
+    /// Replaces the placeholder for the wheel in a command by the newest wheel in its folder.
     fn filled(&self, command: &Command) -> Result<Command> {
         let mut command = command.clone();
         for arg in command.args.iter_mut().filter(|arg| arg.contains(WHEEL)) {
@@ -194,19 +197,19 @@ impl Place {
         Ok(command)
     }
 
-    /// Where tests that cannot run here write why, a line each.
+    /// File in which tests that cannot run here write the reason, one line each.
     fn skipped_file(&self) -> PathBuf {
         self.root.join(self.venv.with_file_name("skipped.txt"))
     }
 
-    fn forget_skipped(&self) -> Result<()> {
+    fn remove_skipped_file(&self) -> Result<()> {
         match std::fs::remove_file(self.skipped_file()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    /// One line for every reason why tests were skipped.
+    /// Formats one line per reason for skipped tests.
     fn skipped(&self) -> String {
         let mut counts = BTreeMap::new();
         for why in std::fs::read_to_string(self.skipped_file()).unwrap_or_default().lines() {
@@ -218,7 +221,7 @@ impl Place {
         counts.into_iter().map(line).collect()
     }
 
-    /// The command as one would type it in the root of the repository.
+    /// Formats the command line for the root of the repository.
     fn shown(&self, command: &Command) -> String {
         let program = match command.program {
             Program::Cargo => "cargo".into(),
@@ -230,7 +233,7 @@ impl Place {
         format!("{env}{program} {}", command.args.join(" "))
     }
 
-    /// One step after the other, up to the first that fails; those ahead beside them.
+    /// Runs steps in order up to the first that fails, with concurrent ones beside them.
     fn run_all(&self, steps: &[Step]) -> Result<Report> {
         let (ahead, steps): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.ahead);
         std::thread::scope(|scope| {
@@ -251,7 +254,7 @@ impl Place {
         })
     }
 
-    /// One step after the other, up to the first that fails; what they print comes later.
+    /// Runs concurrent steps in order up to the first that fails; their output is printed later.
     fn run_ahead(&self, steps: &[&Step]) -> Result<Vec<Done>> {
         let mut all = Vec::new();
         for step in steps {
@@ -283,7 +286,7 @@ impl Place {
         let mut child = process::Command::new(&program);
         child.args(&command.args).current_dir(&self.root).envs(command.env);
         child.env("PATH", self.path()).env("TREEPORT_SKIPPED", self.skipped_file());
-        // Nothing is edited or debugged while a task runs: a clean build is quicker without what that would need.
+        // No incremental builds or debug information, which slow down a clean build.
         child.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
         if let Some(data) = &self.data {
             child.env("TREEPORT_DATA", data);
@@ -311,20 +314,20 @@ impl Place {
     }
 }
 
-/// Runs a command and keeps what it prints, in the order it does.
+/// Runs a command and captures its output in order.
 fn quietly(mut command: process::Command) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (mut reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
-    drop(command); // holds our ends for writing; the reader would wait for them for ever
+    drop(command); // closes our write ends; otherwise the reader would never see the end
     let mut output = Vec::new();
     reader.read_to_end(&mut output)?;
     Ok((child.wait()?, output))
 }
 
-/// What a thread has come to; nothing if there is none.
+/// Returns the result of a thread; empty if there is none.
 fn joined(thread: Option<ScopedJoinHandle<'_, Result<Vec<Done>>>>) -> Result<Vec<Done>> {
-    thread.map_or(Ok(Vec::new()), |thread| thread.join().expect("a thread that does not panic"))
+    thread.map_or(Ok(Vec::new()), |thread| thread.join().expect("the thread does not panic"))
 }
 
 #[cfg(test)]
@@ -422,7 +425,7 @@ mod tests {
         let lines =
             "  skipped: 1 test of real data (none)\n  skipped: 2 tests of the page (no browser)\n";
         assert_eq!(place.skipped(), lines);
-        place.forget_skipped().unwrap();
+        place.remove_skipped_file().unwrap();
         assert_eq!(place.skipped(), "");
     }
 

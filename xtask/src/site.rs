@@ -1,13 +1,13 @@
-//! The steps of `cargo xtask docs`: tools in an environment of their own, the wheel, and the site.
+//! Steps of `cargo xtask docs`: tools in a separate environment, the wheel, and the site.
 
 use std::path::Path;
 
 use crate::plan::{Machine, Program, Step, cargo, installing, run, venv_step, with};
 
-/// What the tutorials read their data with, or compute with: large, and a page is left out where one cannot be had.
+/// Packages that the tutorials read data or compute with; without one, its page is omitted.
 const TUTORIALS: [(&str, &str); 7] = [
     ("gudhi", "gudhi==3.13.0"),
-    // GUDHI's Wasserstein distances are POT's.
+    // GUDHI's Wasserstein distances use POT.
     ("POT", "POT==0.9.7.post1"),
     ("gensim", "gensim==4.4.0"),
     ("scanpy", "scanpy==1.11.5"),
@@ -16,7 +16,7 @@ const TUTORIALS: [(&str, &str); 7] = [
     ("torch", "torch==2.15.0"),
 ];
 
-/// Builds the program and the wheel, runs the tutorials, and makes `target/site` of it all.
+/// Builds the program and the wheel, runs the tutorials, and builds `target/site`.
 pub(crate) fn steps(found: &Machine, venv: &Path) -> Vec<Step> {
     let mut steps = vec![cargo("build", "build --package treeport-cli")];
     if !found.venv {

@@ -1,4 +1,4 @@
-//! What the command line accepts; options that only one command has live with that command.
+//! Arguments of the command line; options of a single command are defined with that command.
 
 use std::path::{PathBuf, absolute};
 
@@ -18,10 +18,10 @@ use crate::{input, shards};
 #[derive(Debug, Parser)]
 #[command(name = "treeport", version = env!("TREEPORT_VERSION"), after_help = example())]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What every command obeys.
+    /// Options of every command.
     #[command(flatten)]
     pub(crate) global: Global,
     /// The format of inputs whose names do not show it, such as stdin and pipes [default: detected from
@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     pub(crate) input_format: Option<Format>,
 }
 
-/// What follows the help of the program; formats are those of the library's table.
+/// Returns the text after the program's help; formats are those of the library's table.
 fn example() -> String {
     let formats = Format::ALL.iter().filter(|format| format.is_read_here());
     let names: Vec<&str> = formats.map(|format| format.name()).collect();
@@ -54,7 +54,7 @@ Any other column of numbers is data. If there is doubt, it is an error.
 Results go to stdout, everything else to stderr; `-` stands for stdin or stdout.
 Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
 
-/// Reads a choice by the names that the library has for it, for `value_parser`.
+/// Parses a choice by the names in the library, for `value_parser`.
 pub(crate) fn choice<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
     let value = |choice: &T| {
         let meant = T::ALIASES.iter().filter(|(_, name)| *name == choice.name());
@@ -64,7 +64,7 @@ pub(crate) fn choice<T: Named + Send + Sync>() -> impl TypedValueParser<Value = 
     PossibleValuesParser::new(T::ALL.iter().map(value)).try_map(|name| name.parse::<T>())
 }
 
-/// Where the distances between points come from.
+/// Source of the distances between points.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MetricArgs {
     #[command(flatten)]
@@ -107,13 +107,13 @@ pub(crate) struct MetricSource {
 }
 
 impl MetricSource {
-    /// The file that is given.
+    /// Returns the given file.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         self.points.as_ref().or(self.matrix.as_ref()).or(self.graph.as_ref())
     }
 }
 
-/// The names of the points.
+/// Names of the points.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NamesArgs {
     /// Names of the points, one per line in the order of the measures' columns; the leaves of
@@ -122,7 +122,7 @@ pub(crate) struct NamesArgs {
     pub(crate) names: Option<PathBuf>,
 }
 
-/// A ground metric and the names of its points.
+/// A ground metric with the names of its points.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GroundArgs {
     #[command(flatten)]
@@ -131,7 +131,7 @@ pub(crate) struct GroundArgs {
     pub(crate) names: NamesArgs,
 }
 
-/// Measures. Commands that cannot do without say `mut_arg("measures", …)`.
+/// Measures; commands that require them use `mut_arg("measures", …)`.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("normalize", |arg| arg.requires("collection")))]
 #[command(mut_arg("transpose", |arg| arg.requires("measures")))]
@@ -145,7 +145,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) how: ReadArgs,
 }
 
-/// How measures are read.
+/// Options for reading measures.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ReadArgs {
     /// Divide every measure by its total mass.
@@ -161,13 +161,13 @@ pub(crate) struct ReadArgs {
     pub(crate) missing: Missing,
 }
 
-/// Measures that bring their own points, in the place of a ground metric and measures.
+/// Clouds in place of a ground metric and measures.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("groupby", |arg| arg.requires("clouds")))]
 #[command(mut_arg("weights", |arg| arg.requires("clouds")))]
 #[command(mut_arg("columns", |arg| arg.requires("clouds")))]
 pub(crate) struct CloudArgs {
-    /// Clouds (measures that bring their own points), in place of points and measures: a table with
+    /// Clouds (measures with their own points), in place of points and measures: a table with
     /// a row for each point (.csv, .tsv: id, mass, coordinates), a ragged archive (.npz), or a folder of
     /// arrays (.npy).
     #[arg(long, value_name = "FILE", help_heading = "Clouds", groups = ["MetricSource", "collection"])]
@@ -177,7 +177,7 @@ pub(crate) struct CloudArgs {
     pub(crate) how: CloudReadArgs,
 }
 
-/// How files of clouds are read.
+/// Options for reading clouds.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CloudReadArgs {
     /// The column of a table with the cloud of each point [default: id].
@@ -201,7 +201,7 @@ impl CloudReadArgs {
         options
     }
 
-    /// The first option that is given.
+    /// Returns the first given option.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let all = [
             ("--groupby", self.groupby.is_some()),
@@ -212,7 +212,7 @@ impl CloudReadArgs {
     }
 }
 
-/// A model, and the measures that it is asked about.
+/// A model, and measures on its points.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("measures", |arg| arg.required(true)))]
 pub(crate) struct ModelArgs {
@@ -225,7 +225,7 @@ pub(crate) struct ModelArgs {
     pub(crate) measures: MeasureArgs,
 }
 
-/// Which pairs of measures.
+/// Selection of pairs of measures.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PairArgs {
     /// This many random pairs of measures [default: all pairs].
@@ -241,7 +241,7 @@ pub(crate) struct PairArgs {
     pub(crate) seed: u64,
 }
 
-/// A part of the job in place of all of it.
+/// Selection of a part of the job.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ShardArgs {
     /// Do only part I of N, from 1/N to N/N, and write it to FILE.csv.shard or FILE.npy.shard;
@@ -250,7 +250,7 @@ pub(crate) struct ShardArgs {
     pub(crate) shard: Option<(usize, usize)>,
 }
 
-/// Measures with exact distances between some: known already, or solved for some pairs.
+/// Measures with exact distances of some pairs, known already or to be solved.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("n_pairs", |arg| arg.help("Solve this many random pairs of measures exactly [default: 300]")))]
 #[command(mut_arg("pairs", |arg| arg.help("Solve these pairs: columns left and right (.csv, .tsv), with numbers from 0 or IDs")))]
@@ -266,7 +266,7 @@ pub(crate) struct LabelArgs {
     pub(crate) pairs: PairArgs,
 }
 
-/// What models are judged by.
+/// Data for evaluating models.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TestArgs {
     #[command(flatten)]
@@ -275,7 +275,7 @@ pub(crate) struct TestArgs {
     pub(crate) data: LabelArgs,
 }
 
-/// Refuses to read stdin twice: all of it would go to the first who asks.
+/// Refuses to read stdin twice, because the first reader would consume it.
 pub(crate) fn check_stdin(matches: &ArgMatches) -> Result<()> {
     let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
     let mut readers = Vec::new();
@@ -290,7 +290,8 @@ pub(crate) fn check_stdin(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Whether an option names a file to write. Only `fit` writes a history; others read it.
+/// Checks whether an option names a file to write. Only `fit` writes a history; other commands read
+/// it.
 fn writes(command: &str, id: &str) -> bool {
     OUTPUTS.contains(&id) && (id != "history" || command == "fit")
 }
@@ -298,7 +299,7 @@ fn writes(command: &str, id: &str) -> bool {
 /// Options that name a file to write.
 const OUTPUTS: [&str; 3] = ["output", "history", "contracted"];
 
-/// Refuses to write a file that the same command reads, or writes twice: what it needs would be gone.
+/// Refuses to write a file that the same command reads or writes twice.
 pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
     let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
     let writes = |id: &str| writes(command, id);
@@ -310,9 +311,9 @@ pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
             (id, path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone()))
         }));
     }
-    // Only these few are looked for among all, which may be many.
+    // Only outputs are compared with all files, which may be many.
     for (k, (id, path)) in files.iter().enumerate().filter(|(_, (id, _))| writes(id)) {
-        // An index is read whole before it is written: it may take its own place.
+        // An index is read completely before it is written, so it may replace itself.
         let safe = |other: &str| command == "index" && other == "index";
         let other = files
             .iter()

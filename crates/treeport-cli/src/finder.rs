@@ -1,20 +1,20 @@
-//! Finds the measures that lists of pairs name.
+//! Lookup of measures in lists of pairs.
 
 use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 use treeport::Measures;
 
-/// Finds measures by their IDs, or by their numbers where no ID is one.
+/// Finds measures by ID, or by number unless IDs may be numbers.
 pub(crate) struct MeasureFinder<'a> {
     measures: &'a Measures,
     by_name: HashMap<&'a str, usize>,
-    /// Whether numbers name measures: not where one could be an ID.
+    /// Numbers denote measures, because no ID is a number.
     numbers: bool,
 }
 
 impl<'a> MeasureFinder<'a> {
-    /// Finds among these.
+    /// Creates a finder for these measures.
     pub(crate) fn new(measures: &'a Measures) -> Self {
         let names = measures.names().unwrap_or_default();
         let by_name = names.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
@@ -22,7 +22,7 @@ impl<'a> MeasureFinder<'a> {
         Self { measures, by_name, numbers }
     }
 
-    /// The measure that a cell names.
+    /// Finds the measure that a cell denotes.
     pub(crate) fn find(&self, what: &str, cell: &str) -> Result<usize> {
         if let Some(&found) = self.by_name.get(cell) {
             return Ok(found);
@@ -30,7 +30,7 @@ impl<'a> MeasureFinder<'a> {
         if !self.numbers {
             bail!("{what} is `{cell}`, and no measure has that ID");
         }
-        // Beyond 2⁵³ whole numbers are no longer told apart; no list of measures is that long.
+        // Integers beyond 2⁵³ are not exact; no list of measures is that long.
         let number = cell.parse::<f64>().ok();
         let whole = number.filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 9e15);
         let expected = if self.by_name.is_empty() { "the number" } else { "the ID or the number" };

@@ -1,4 +1,4 @@
-//! Inputs from files; every error about a file begins with its name.
+//! Reading inputs from files; every error about a file begins with its name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::source;
 pub(crate) use crate::source::extension;
 
-/// Points, matrix or graph, and the names of the points where the file has them.
+/// Reads points, a matrix or a graph, and the names of the points if the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let (ground, names) = ground(args)?;
     Ok((whole(args, &ground)?, names))
@@ -29,7 +29,7 @@ fn whole(args: &MetricArgs, ground: &Components) -> Result<GroundMetric> {
     ground.whole().cloned().context(path)
 }
 
-/// As [`metric`], where a graph may fall into several components.
+/// [`metric`] for a graph that need not be connected.
 pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
     let wanted = match (&args.source.points, &args.source.matrix) {
@@ -53,20 +53,20 @@ pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String
     read().map_err(|error| in_file(error, path))
 }
 
-/// The ground metric and the names of its points, from a file of their own or from the graph's.
+/// Reads the ground metric and the names of its points, from `--names` or from the metric's file.
 pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let (ground, names) = named_ground(args)?;
     Ok((whole(&args.metric, &ground)?, names))
 }
 
-/// As [`named_metric`], where a graph may fall into several components.
+/// [`named_metric`] for a graph that need not be connected.
 pub(crate) fn named_ground(args: &GroundArgs) -> Result<(Components, Option<Vec<String>>)> {
     let (ground, own) = ground(&args.metric)?;
-    let names = called(ground.points(), own, &args.names)?;
+    let names = point_names(ground.points(), own, &args.names)?;
     Ok((ground, names))
 }
 
-/// The error with the names of nodes in place of numbers, where they have any.
+/// Replaces numbers of nodes in an error by their names, if they have any.
 pub(crate) fn with_node(error: anyhow::Error, names: Option<&[String]>) -> anyhow::Error {
     struct Nodes<'a>(&'a [String]);
     impl Wording for Nodes<'_> {
@@ -82,8 +82,8 @@ pub(crate) fn with_node(error: anyhow::Error, names: Option<&[String]>) -> anyho
     }
 }
 
-/// The names of points, those of a file before those that a metric came with.
-fn called(
+/// Returns the names of points; those of `--names` take precedence.
+fn point_names(
     points: usize,
     own: Option<Vec<String>>,
     names: &NamesArgs,
@@ -99,12 +99,12 @@ fn called(
 
 /// A ground metric and models over its points.
 pub(crate) struct MetricAndModels {
-    /// That of a file of its own, or else what `fit --with-metric` has kept in that of the first model.
+    /// The given metric, or else the one kept in the file of the first model (`fit --with-metric`).
     pub(crate) metric: Option<GroundMetric>,
-    /// The names of its points, if they have any.
+    /// Names of the points, if any.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) models: Vec<Model>,
-    /// What labels have told about the estimates of the first model, where its file has it.
+    /// Calibration of the first model's estimates, if its file has one.
     pub(crate) calibration: Option<Calibration>,
 }
 
@@ -130,7 +130,7 @@ impl MetricAndModels {
         Ok(read)
     }
 
-    /// As [`MetricAndModels::read`], where there has to be a metric.
+    /// [`MetricAndModels::read`] that requires a metric.
     pub(crate) fn with_metric(
         args: &GroundArgs,
         paths: &[PathBuf],
@@ -148,7 +148,7 @@ impl MetricAndModels {
     }
 }
 
-/// The points that measures live on: their number, and their names, if they have any.
+/// Number and names of the points of measures.
 #[derive(Clone, Copy)]
 pub(crate) struct PointSet<'a> {
     pub(crate) points: usize,
@@ -156,7 +156,7 @@ pub(crate) struct PointSet<'a> {
 }
 
 impl<'a> PointSet<'a> {
-    /// So many points, with names that their file may have.
+    /// Creates a set of points with optional names.
     pub(crate) fn of(points: usize, names: Option<&'a Vec<String>>) -> Self {
         Self { points, names: names.map(Vec::as_slice) }
     }
@@ -168,8 +168,8 @@ impl<'a> From<&'a Model> for PointSet<'a> {
     }
 }
 
-/// Measures on some points, one per row; divided by their totals if asked. Where both the points and
-/// the columns of a table have names, those are matched; IDs of rows become the names of measures.
+/// Reads measures, one per row, and normalizes them if requested. If both the points and the
+/// columns of a table have names, these are matched; IDs of rows become the names of measures.
 pub(crate) fn measures(
     space: PointSet<'_>,
     path: &Path,
@@ -177,33 +177,33 @@ pub(crate) fn measures(
     output: &Output,
 ) -> Result<Measures> {
     let measures = measures_or_empty(space, path, how, output)?;
-    let called = Ids { measures: measures.names().map(<[String]>::to_vec), points: None };
-    measures.with_mass().map_err(|error| called.in_file(error, path))
+    let ids = Ids { measures: measures.names().map(<[String]>::to_vec), points: None };
+    measures.with_mass().map_err(|error| ids.in_file(error, path))
 }
 
-/// The same, where they may have no mass.
+/// [`measures`] that admits measures of zero total mass.
 pub(crate) fn measures_or_empty(
     space: PointSet<'_>,
     path: &Path,
     how: ReadArgs,
     output: &Output,
 ) -> Result<Measures> {
-    let mut called = Ids { measures: None, points: space.names.map(<[String]>::to_vec) };
+    let mut ids = Ids { measures: None, points: space.names.map(<[String]>::to_vec) };
     let mut read = || {
         let input = source::open(path, Wanted::Measures)?;
         let masses = input.masses(space.names, how.transpose)?;
         let missing = masses.missing(space.names);
-        called = Ids {
+        ids = Ids {
             measures: masses.ids().map(<[String]>::to_vec),
             points: masses.points().or(space.names).map(<[String]>::to_vec),
         };
-        // Names that do not match are the larger mistake.
+        // Unmatched names are reported first, as the larger mistake.
         let measures = masses.measures_or_empty(space.names)?;
         let missing = missing.map(|found| found.unless(how.missing)).transpose()?;
         measures.check_points(space.points)?;
         Ok((measures, missing))
     };
-    let (measures, missing) = read().map_err(|error| called.in_file(error, path))?;
+    let (measures, missing) = read().map_err(|error| ids.in_file(error, path))?;
     if let Some(missing) = missing {
         let name = name(path);
         output
@@ -212,14 +212,14 @@ pub(crate) fn measures_or_empty(
     Ok(if how.normalize { measures.normalized() } else { measures })
 }
 
-/// Clouds of a file or a folder, divided by their totals if asked; their IDs are their names.
+/// Reads clouds from a file or folder, and normalizes them if requested; IDs become names.
 pub(crate) fn clouds(path: &Path, how: &CloudReadArgs, normalize: bool) -> Result<Clouds> {
     let clouds = clouds_or_empty(path, how)?;
     let clouds = clouds.with_mass().map_err(|error| in_file(error, path))?;
     Ok(if normalize { clouds.normalized() } else { clouds })
 }
 
-/// Clouds of a file or a folder, some of which may have no mass; their IDs are their names.
+/// Reads clouds from a file or folder, including clouds of zero mass; IDs become names.
 pub(crate) fn clouds_or_empty(path: &Path, how: &CloudReadArgs) -> Result<Clouds> {
     let read = || {
         let options = how.options();
@@ -231,7 +231,7 @@ pub(crate) fn clouds_or_empty(path: &Path, how: &CloudReadArgs) -> Result<Clouds
     read().map_err(|error| in_file(error, path))
 }
 
-/// An error about the measures of clouds, as one about the clouds in their file.
+/// Converts an error about the measures of clouds to one about the clouds in their file.
 pub(crate) fn of_clouds(error: anyhow::Error, clouds: &Clouds, path: &Path) -> anyhow::Error {
     match error.downcast::<Error>() {
         Ok(error) => in_file(clouds.placed(error), path),
@@ -239,7 +239,7 @@ pub(crate) fn of_clouds(error: anyhow::Error, clouds: &Clouds, path: &Path) -> a
     }
 }
 
-/// What measures and their points are called.
+/// Names of measures and of their points.
 struct Ids {
     measures: Option<Vec<String>>,
     points: Option<Vec<String>>,
@@ -256,7 +256,7 @@ impl Wording for Ids {
 }
 
 impl Ids {
-    /// An error about a file of measures, which go by their IDs, with its name.
+    /// Adds the file's name and the IDs to an error about its measures.
     fn in_file(&self, error: Error, path: &Path) -> anyhow::Error {
         match error {
             Error::BadMass { .. } | Error::NoMass { .. } => {
@@ -267,26 +267,26 @@ impl Ids {
     }
 }
 
-/// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
+/// Reads a model of treeport, or Newick text whose leaves are reordered by `names`.
 fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
     let read = || source::open(path, Wanted::Model)?.model(names);
     read().map_err(|error| in_file(error, path))
 }
 
-/// An index of measures.
+/// Reads an index of measures.
 pub(crate) fn index(path: &Path) -> Result<IndexFile> {
     let read = || source::open(path, Wanted::Model)?.index();
     read().map_err(|error| in_file(error, path))
 }
 
-/// An index, or a model whose points are named by a file, if there is one.
+/// Reads an index, or a model whose points may be named by a file.
 pub(crate) fn index_or_model(path: &Path, from: &NamesArgs) -> Result<SavedFile> {
     let names = from.names.as_deref().map(names).transpose()?;
     let read = || source::open(path, Wanted::Model)?.index_or_model(names.as_deref());
     read().map_err(|error| named_wrongly(in_file(error, path), path, from))
 }
 
-/// An error about a file, with its name.
+/// Adds the file's name to an error.
 fn in_file(error: Error, path: &Path) -> anyhow::Error {
     match error {
         // These messages name the file themselves.
@@ -300,18 +300,18 @@ fn in_file(error: Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// A model whose points are named by a file, if there is one.
+/// Reads a model whose points may be named by a file.
 pub(crate) fn named_model(path: &Path, from: &NamesArgs) -> Result<Model> {
     let names = from.names.as_deref().map(names).transpose()?;
     Ok(named_file(path, from, names.as_deref())?.model)
 }
 
-/// The file of a model whose points have these names, from that file.
+/// Reads the file of a model and names its points; `from` is for errors.
 fn named_file(path: &Path, from: &NamesArgs, names: Option<&[String]>) -> Result<ModelFile> {
     model_file(path, names).map_err(|error| named_wrongly(error, path, from))
 }
 
-/// The error; where a file has another number of names than the model has points, it names both files.
+/// Names both files if the number of names differs from the number of points.
 fn named_wrongly(error: anyhow::Error, path: &Path, from: &NamesArgs) -> anyhow::Error {
     match (error.downcast_ref(), &from.names) {
         (Some(&Error::NameCount { names, points }), Some(from)) => {
@@ -322,7 +322,7 @@ fn named_wrongly(error: anyhow::Error, path: &Path, from: &NamesArgs) -> anyhow:
     }
 }
 
-/// The file of a model over the points of a metric.
+/// Reads the file of a model over the points of a metric.
 pub(crate) fn model_on(
     metric: &GroundMetric,
     path: &Path,
@@ -332,14 +332,14 @@ pub(crate) fn model_on(
     let wrong =
         |leaves| anyhow!("{name}: it has {leaves} leaves, the ground metric {points} points");
     let file = model_file(path, names).map_err(|error| match error.downcast_ref() {
-        // There are as many names as points.
+        // The number of names equals the number of points of the metric.
         Some(&Error::NameCount { points: leaves, .. }) => wrong(leaves),
         _ => error,
     })?;
     if file.model.points() == points { Ok(file) } else { Err(wrong(file.model.points())) }
 }
 
-/// The names of points, one per line; each is there once.
+/// Reads the names of points, one per line, all different.
 fn names(path: &Path) -> Result<Vec<String>> {
     let names = lines(path)?;
     let mut line_of = HashMap::with_capacity(names.len());
@@ -359,12 +359,12 @@ fn names(path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The lines of a file.
+/// Reads the lines of a file.
 fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(source::read_text(path)?.lines().map(str::to_owned).collect())
 }
 
-/// The names of measures: the lines of a file if there is one, or the IDs of their table.
+/// Returns the names of measures: the lines of a file, or the IDs of their table.
 pub(crate) fn measure_names(
     path: Option<&Path>,
     measures: &Measures,
@@ -375,7 +375,7 @@ pub(crate) fn measure_names(
     }
 }
 
-/// One name per line, as many as there are things to name.
+/// Reads one name per line and checks their number.
 pub(crate) fn counted_names(path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
     let names = lines(path)?;
     let (found, name) = (names.len(), name(path));
@@ -383,7 +383,7 @@ pub(crate) fn counted_names(path: &Path, count: usize, what: &str) -> Result<Vec
     Ok(names)
 }
 
-/// Hands over the cells of those columns of a table that a header must name, row after row.
+/// Passes the cells of the columns that the header names `wanted` to `take`, row by row.
 pub(crate) fn columns<const N: usize>(
     path: &Path,
     wanted: [&str; N],
@@ -395,23 +395,23 @@ pub(crate) fn columns<const N: usize>(
     read.with_context(|| name(path))
 }
 
-/// Reads a file of `fit --history`.
+/// Reads a file written by `fit --history`.
 pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
     treeport_jobs::history::read(&source::read_text(path)?).with_context(|| name(path))
 }
 
-/// The file's name as messages show it.
+/// Name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if is_standard(path) { "stdin".into() } else { treeport::internal::shown(path) }
 }
 
-/// Whether the path is stdin by any name.
+/// Checks whether the path is stdin by any of its names.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
     is_standard(path) || NAMES.iter().any(|name| path == Path::new(name))
 }
 
-/// Whether the path is `-`: stdin or stdout.
+/// Checks whether the path is `-`: stdin or stdout.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }

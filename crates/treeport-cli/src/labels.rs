@@ -1,4 +1,4 @@
-//! Pairs of measures with exact distances: read from a file, or solved.
+//! Pairs of measures with exact distances, from a file or solved.
 
 use std::path::Path;
 
@@ -14,32 +14,32 @@ use crate::progress::watched;
 use crate::{input, pairs, rows};
 
 impl MeasureArgs {
-    /// Their file.
+    /// Path of the measures.
     pub(crate) fn path(&self) -> Result<&Path> {
         self.measures.as_deref().context("give `--measures`")
     }
 
-    /// The measures, which live on these points.
+    /// Reads the measures on these points.
     pub(crate) fn read(&self, space: PointSet<'_>, output: &Output) -> Result<Measures> {
         input::measures(space, self.path()?, self.how, output)
     }
 
-    /// The measures, which may have no mass.
+    /// Reads the measures, which may have zero mass.
     pub(crate) fn read_or_empty(&self, space: PointSet<'_>, output: &Output) -> Result<Measures> {
         input::measures_or_empty(space, self.path()?, self.how, output)
     }
 }
 
 impl ModelArgs {
-    /// The model, whose points may be named by a file.
+    /// Reads the model, whose points may be named by a file.
     pub(crate) fn model(&self) -> Result<Model> {
         input::named_model(&self.model, &self.names)
     }
 }
 
 impl LabelArgs {
-    /// Labels to judge models by: those of a file, or pairs drawn anew, not those of `fit` with the same
-    /// seed.
+    /// Returns test labels: those of a file, or new pairs that differ from those of `fit` with the
+    /// same seed.
     pub(crate) fn test(
         &self,
         metric: &GroundMetric,
@@ -72,7 +72,7 @@ fn ensure_two(pairs: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads `left,right,distance` of measures in the file `from`.
+/// Reads `left,right,distance`; the measures are those of the file `from`.
 pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
     let (mut pairs, mut distances) = (Vec::new(), Vec::new());
     let finder = MeasureFinder::new(measures);

@@ -1,11 +1,11 @@
 //! The treeport command line: arguments and printing. The library computes.
 //!
-//! What several commands accept is in `args`, each command has its file in `commands`, files are
-//! opened by `source` and read by `input`, rows are written by `rows`, and everything else is said through `output` of
-//! [`terminal`].
+//! `args` has the arguments shared by commands, `commands` one file per command. `source` opens
+//! files, `input` reads them, `rows` writes rows, and `output` of [`terminal`] prints everything
+//! else.
 //!
-//! It is a library, and `main.rs` calls it: cargo compiles a library while the one below it still becomes machine code,
-//! and a program only afterwards.
+//! It is a library that `main.rs` calls, because cargo can compile a library while its dependency
+//! is still in code generation, but a binary only afterwards.
 
 mod args;
 mod commands;
@@ -28,7 +28,7 @@ use treeport_report::terminal::{self, interrupt, output};
 
 use args::Cli;
 
-/// Does what the arguments of this process ask for.
+/// Runs the command in the arguments of this process.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
     terminal::finish(run(), Cli::command, commands::hint)

@@ -1,4 +1,4 @@
-//! Which measures are compared with which.
+//! Selections of pairs of measures.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,21 +13,22 @@ use crate::args::PairArgs;
 use crate::finder::MeasureFinder;
 use crate::input;
 
-/// Pairs in a fixed order; all pairs are never held in memory.
+/// Pairs in a fixed order; all pairs of a set are never stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Pairs {
-    /// Every two of so many measures, once.
+    /// All unordered pairs of one set.
     Within(usize),
-    /// Every measure of one set with every measure of another.
+    /// All pairs of a measure of one set and a measure of another.
     Across(usize, usize),
-    /// Those of a list.
+    /// Listed pairs.
     Listed(Vec<(usize, usize)>),
-    /// A range of others.
+    /// A range of other pairs.
     Part(Box<Pairs>, Range<usize>),
 }
 
 impl Pairs {
-    /// Those of a file, so many random ones, or all; of measures in the file `from`.
+    /// Selects the pairs of a file, random pairs, or all; checks that totals are equal. Errors name
+    /// `from`, the file of the measures.
     pub(crate) fn new(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
         let pairs = Self::of_any_totals(args, measures, from)?;
         match &pairs {
@@ -38,17 +39,17 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// The same, of measures whose totals may differ.
+    /// [`Pairs::new`] for measures of unequal totals.
     pub(crate) fn of_any_totals(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
         if args.pairs.is_some() || args.n_pairs.is_some() {
             return Ok(Self::Listed(chosen(args, measures, from, args.seed, 0)?));
         }
-        // Where there is a pair to draw there are some to take.
+        // Fails if there are too few measures for a pair.
         sample_pairs(1, measures.len(), 0).with_context(|| input::name(from))?;
         Ok(Self::Within(measures.len()))
     }
 
-    /// The number of pairs.
+    /// Number of pairs.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Within(n) => n * n.saturating_sub(1) / 2,
@@ -58,7 +59,7 @@ impl Pairs {
         }
     }
 
-    /// What tells them from others of the same measures.
+    /// Fingerprint of the pairs.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut mix = Mix::new();
         match self {
@@ -68,7 +69,7 @@ impl Pairs {
         mix.number()
     }
 
-    /// Those of a shard, where there is one; otherwise all.
+    /// Restricts the pairs to a shard, if there is one.
     pub(crate) fn of(self, shard: Option<&Shard>) -> Self {
         match shard {
             Some(shard) => Self::Part(Box::new(self), shard.range()),
@@ -76,7 +77,7 @@ impl Pairs {
         }
     }
 
-    /// All of them in order.
+    /// Iterates over the pairs in order.
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
         match *self {
             Self::Within(n) => Box::new((0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)))),
@@ -89,8 +90,8 @@ impl Pairs {
     }
 }
 
-/// The pairs of a file, or so many random ones, `usual` if nobody says how many; of measures in the
-/// file `from`.
+/// Returns the pairs of a file, or random ones, by default `usual`. Errors name `from`, the file of
+/// the measures.
 pub(crate) fn listed(
     args: &PairArgs,
     measures: &Measures,
@@ -103,7 +104,7 @@ pub(crate) fn listed(
     Ok(pairs)
 }
 
-/// As [`listed`], whatever the totals of the measures.
+/// [`listed`] without a check of totals.
 fn chosen(
     args: &PairArgs,
     measures: &Measures,
@@ -118,10 +119,10 @@ fn chosen(
     }
 }
 
-/// Reads `left,right`; `right` counts in the second set of measures.
+/// Reads `left,right`; `right` refers to the second set of measures.
 pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec<(usize, usize)>> {
     if is_number(path) {
-        // Not a table of an unknown format: somebody means `--n-pairs`.
+        // If there is no such file, the number was meant for `--n-pairs`, and a hint says so.
         std::fs::File::open(path).map_err(|source| Error::read(path, source))?;
     }
     let (left, right) = (MeasureFinder::new(left), MeasureFinder::new(right));
@@ -133,7 +134,7 @@ pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec
     Ok(pairs)
 }
 
-/// Whether the name of a file is a number.
+/// Checks whether a file name is a number.
 pub(crate) fn is_number(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.parse::<usize>().is_ok())
 }

@@ -1,4 +1,4 @@
-//! Results that are larger than memory, written block after block; an interrupted run resumes.
+//! Results larger than memory, written in blocks; an interrupted run resumes.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,27 +20,26 @@ use crate::output::Output;
 use crate::progress::{KeptItems, Watch};
 use crate::{solved, source};
 
-/// Time of a block: the work that a kill can lose.
+/// Target time of a block: the work that a kill can lose.
 const BLOCK_TIME: Duration = Duration::from_secs(2);
-/// The size of a block.
+/// Target size of a block in bytes.
 const BLOCK_BYTES: u64 = 1 << 24;
 
-/// A result on its way to its file, a given number of items.
+/// A result of a known number of items while it is written.
 pub(crate) struct Parts<'a> {
     pub(crate) file: PartFile,
     all: usize,
-    /// What the items are.
+    /// Name of the items.
     what: &'a str,
     output: &'a Output,
-    /// Items of earlier runs.
+    /// Number of items from earlier runs.
     earlier: usize,
-    /// The shard, where the result is a part of a larger one.
+    /// The shard that the result belongs to, if any.
     shard: Option<&'a Shard>,
 }
 
 impl<'a> Parts<'a> {
-    /// Begins, or goes on from what an earlier run of the same job has left; `bytes` is the size of
-    /// the whole file where that is known.
+    /// Starts, or resumes from an earlier run of the same job; `bytes` is the final size, if known.
     pub(crate) fn open(
         target: &Path,
         job: &JobFingerprint,
@@ -61,20 +60,20 @@ impl<'a> Parts<'a> {
         KeptItems { path, done, all: self.all, items: self.what }
     }
 
-    /// Makes it the result of a shard; its items are those of the shard alone.
+    /// Restricts the result to a shard; `all` counts only its items.
     pub(crate) fn of(self, shard: Option<&'a Shard>) -> Self {
         Self { shard, ..self }
     }
 
-    /// Items that were done before this run.
+    /// Number of items from earlier runs.
     pub(crate) fn earlier(&self) -> usize {
         self.earlier
     }
 
-    /// Computes the missing items, after the bytes of `head`; false if interrupted.
+    /// Computes the missing items; the file begins with `head`. Returns false if interrupted.
     ///
-    /// The first block has `first` items; later ones are sized by time, memory and bytes, and have at
-    /// most `most`. The contents do not depend on the sizes.
+    /// The first block has `first` items; later ones adapt to time, memory and bytes, and have at
+    /// most `most`. The content does not depend on the sizes.
     pub(crate) fn fill(
         &mut self,
         (first, most): (usize, usize),
@@ -106,7 +105,7 @@ impl<'a> Parts<'a> {
         Ok(true)
     }
 
-    /// The bytes before the items: those of the file only in the first shard.
+    /// Returns the bytes before the items; of all shards, only the first has `head`.
     fn head(&self, head: &[u8]) -> Vec<u8> {
         match self.shard {
             None => head.to_vec(),
@@ -115,7 +114,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Adds a block. The last line of a shard is part of its last block, so that it is there once.
+    /// Appends a block. The last block of a shard includes its last line, so that it is written
+    /// once.
     fn append(&mut self, items: usize, mut bytes: Vec<u8>) -> Result<()> {
         if self.shard.is_some() && self.file.items() + items == self.all {
             bytes.extend(last_line(self.file.sum_with(&bytes)).bytes());
@@ -123,7 +123,7 @@ impl<'a> Parts<'a> {
         Ok(self.file.append(items, &bytes)?)
     }
 
-    /// Reports the interruption and how to resume; before the first block nothing is kept.
+    /// Prints the interruption and how to resume.
     pub(crate) fn interrupted(&self) -> ExitCode {
         self.output.note(&self.kept().interrupted());
         ExitCode::from(interrupt::EXIT_CODE)
@@ -134,12 +134,13 @@ fn is_cancelled(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::Cancelled))
 }
 
-/// The file, unless it is no regular file, such as a pipe, which has nothing beside it.
+/// Returns the path unless it is something other than a regular file, such as a pipe, which cannot
+/// have a journal.
 pub(crate) fn regular(file: Option<&Path>) -> Option<&Path> {
     file.filter(|path| !path.exists() || path.is_file())
 }
 
-/// The fingerprint of a model.
+/// Fingerprint of a model.
 pub(crate) fn of_model(model: &Model) -> u64 {
     let mut mix = Mix::new();
     model.trees().iter().for_each(|tree| mix.word(of_tree(tree)));
@@ -147,7 +148,7 @@ pub(crate) fn of_model(model: &Model) -> u64 {
     mix.number()
 }
 
-/// The fingerprint of the bytes of a file.
+/// Fingerprint of a file's bytes.
 pub(crate) fn of_file(path: &Path) -> Result<u64> {
     let unread = |source| Error::read(path, source);
     let (mut mix, mut block) = (Mix::new(), Vec::new());
@@ -163,7 +164,7 @@ pub(crate) fn of_file(path: &Path) -> Result<u64> {
     Ok(mix.number())
 }
 
-/// The fingerprint of names, where there are any.
+/// Fingerprint of optional names.
 pub(crate) fn of_names(names: Option<&[String]>) -> u64 {
     let mut mix = Mix::new();
     names.into_iter().flatten().for_each(|name| mix.text(name));
@@ -187,7 +188,7 @@ mod tests {
         Output::new(&Quiet::parse_from(["test", "--quiet"]).global)
     }
 
-    /// The numbers from 0 up as bytes, as far as `most` calls get.
+    /// Writes numbers from 0 up as bytes, stopping after `most` calls.
     fn numbers(target: &Path, all: usize, first: usize, most: usize) -> Option<Vec<u8>> {
         let (output, mut calls) = (quiet(), 0);
         let job = JobFingerprint::new("test-1");
@@ -206,7 +207,7 @@ mod tests {
         Some(std::fs::read(target).expect("the target"))
     }
 
-    /// Stopped when all is done and before the file is in its place, a shard is closed once.
+    /// A shard that is interrupted after its last item, before the rename, gets one last line.
     #[test]
     fn shards_are_closed_once() {
         let (folder, output) = (tempfile::tempdir().expect("a folder"), quiet());

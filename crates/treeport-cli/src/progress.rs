@@ -1,4 +1,4 @@
-//! Progress bars for all commands, and Ctrl-C for the work behind them.
+//! Progress bars, and Ctrl-C as cancellation.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::output::{Output, ProgressBar};
 
 /// A progress bar on stderr; dropping it removes the bar.
 pub(crate) struct Watch<'a> {
-    /// `None`: there is nothing to draw on.
+    /// `None` if no bar is drawn.
     output: Option<&'a Output>,
     shown: Mutex<Shown>,
 }
 
 struct Shown {
-    /// What the bar is of, and whether it knows its end.
+    /// Task of the bar, and whether its total is known.
     of: (&'static str, bool),
     bar: ProgressBar,
 }
@@ -29,7 +29,7 @@ impl<'a> Watch<'a> {
         Self::on(Some(output))
     }
 
-    /// For work whose rows go to stdout: no bar where they scroll by.
+    /// Creates the bar for rows to stdout; none if they are shown in the terminal.
     pub(crate) fn of_rows(output: &'a Output, to_stdout: bool) -> Self {
         Self::on(Some(output).filter(|_| !(to_stdout && std::io::stdout().is_terminal())))
     }
@@ -39,18 +39,18 @@ impl<'a> Watch<'a> {
         Self { output, shown: Mutex::new(shown) }
     }
 
-    /// Shows the state of the work; false stops it.
-    pub(crate) fn hear(&self, state: &State<'_>) -> bool {
-        // If another thread is drawing, its state is as good.
+    /// Shows the state of the work; returns false to cancel it.
+    pub(crate) fn update(&self, state: &State<'_>) -> bool {
+        // If another thread is drawing, its state is as recent.
         if let (Some(output), Ok(mut shown)) = (self.output, self.shown.try_lock()) {
             shown.show(state, output);
         }
         !interrupt::asked()
     }
 
-    /// Hears work that comes after `first` of `total` items.
+    /// Creates a progress callback for work after the first `first` of `total` items.
     pub(crate) fn after(&self, first: usize, total: usize) -> impl Fn(&State<'_>) -> bool + Sync {
-        move |state| self.hear(&state.after(first, total))
+        move |state| self.update(&state.after(first, total))
     }
 }
 
@@ -65,7 +65,7 @@ impl Shown {
                 None => output.spinner(state.task),
             };
             self.bar.set_position(done);
-            // The time left follows from what is done now, not from what was done before.
+            // Estimate the remaining time from this run only.
             self.bar.reset_eta();
         }
         self.bar.set_position(done);
@@ -81,16 +81,16 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Does work with a progress bar; Ctrl-C ends it with [`Interrupted`].
+/// Runs work with a progress bar; Ctrl-C ends it with [`Interrupted`].
 pub(crate) fn watched<T>(
     output: &Output,
     work: impl FnOnce(&Progress<'_>) -> treeport::Result<T>,
 ) -> Result<T> {
     let watch = Watch::new(output);
-    or_interrupted(work(&|state| watch.hear(state)))
+    or_interrupted(work(&|state| watch.update(state)))
 }
 
-/// What was found, or [`Interrupted`] where Ctrl-C has stopped it.
+/// Converts cancellation to [`Interrupted`].
 pub(crate) fn or_interrupted<T>(found: treeport::Result<T>) -> Result<T> {
     match found {
         Err(Error::Cancelled) => Err(Interrupted.into()),
@@ -98,17 +98,18 @@ pub(crate) fn or_interrupted<T>(found: treeport::Result<T>) -> Result<T> {
     }
 }
 
-/// How far a job is whose results are kept in a file.
+/// Progress of a job whose results are kept in a file.
 pub(crate) struct KeptItems<'a> {
     pub(crate) path: &'a Path,
     pub(crate) done: usize,
     pub(crate) all: usize,
-    /// What they are called.
+    /// Name of the items.
     pub(crate) items: &'a str,
 }
 
 impl KeptItems<'_> {
-    /// Says what an earlier run of the same job has left; of what it calls `row`, so many are damaged.
+    /// Reports the results of an earlier run of the same job, and the number of damaged rows, which
+    /// are called `row`.
     pub(crate) fn note_earlier(&self, output: &Output, damaged: usize, row: &str) {
         let Self { path, done, all, items } = self;
         if damaged > 0 {
@@ -122,10 +123,12 @@ impl KeptItems<'_> {
         }
     }
 
-    /// The message of an interruption and how to resume; before the first item nothing is kept.
+    /// Returns the message of an interruption and how to resume; before the first item nothing is
+    /// kept.
     pub(crate) fn interrupted(&self) -> String {
         let (Self { done, all, items, .. }, path) = (self, self.path.display());
-        let on = if *done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
+        let on =
+            if *done == 0 { "" } else { &format!("; the same command continues from `{path}`") };
         format!("interrupted after {done} of {all} {items}{on}")
     }
 }

@@ -1,4 +1,4 @@
-//! Results as rows: CSV, or JSON objects with the same names.
+//! Results as rows: CSV, or JSON objects with the same keys.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -18,15 +18,15 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
 }
 
-/// The columns of distances.
+/// Columns of distances.
 pub(crate) const DISTANCES: [&str; 3] = ["left", "right", "distance"];
 
-/// The name of a thing, or its number where there are no names.
+/// Returns the name of an item, or its number if there are no names.
 pub(crate) fn name(names: Option<&[String]>, number: usize) -> Cell<'_> {
     names.map_or(Cell::Count(number), |names| Cell::Text(&names[number]))
 }
 
-/// Rows of [`DISTANCES`], by the names of the left and of the right measures where these have some.
+/// Writes rows of [`DISTANCES`] with optional names of the left and right measures.
 pub(crate) fn distances(
     out: &mut dyn Write,
     json: bool,
@@ -40,7 +40,7 @@ pub(crate) fn distances(
     })
 }
 
-/// The first line of a table; JSON has none.
+/// Writes the header of a table; JSON has none.
 pub(crate) fn header(out: &mut dyn Write, json: bool, columns: &[&str]) -> Result<()> {
     if !json {
         writeln!(out, "{}", columns.join(","))?;
@@ -48,7 +48,7 @@ pub(crate) fn header(out: &mut dyn Write, json: bool, columns: &[&str]) -> Resul
     Ok(())
 }
 
-/// One row.
+/// Writes one row.
 pub(crate) fn row(
     out: &mut dyn Write,
     json: bool,
@@ -64,7 +64,7 @@ pub(crate) fn row(
         }
         match cell {
             Cell::Count(count) => write!(out, "{count}")?,
-            // JSON has no word for it.
+            // JSON has no infinities.
             Cell::Number(value) if json && !value.is_finite() => write!(out, "null")?,
             Cell::Number(value) => write!(out, "{}", number(*value))?,
             Cell::Text(text) if json => write!(out, "{}", Value::from(*text))?,
@@ -74,7 +74,7 @@ pub(crate) fn row(
     Ok(writeln!(out, "{}", if json { "}" } else { "" })?)
 }
 
-/// A cell of a table of text.
+/// Quotes a cell of a text table.
 pub(crate) fn quoted(text: &str, separator: char) -> String {
     if text.contains([separator, '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -83,7 +83,7 @@ pub(crate) fn quoted(text: &str, separator: char) -> String {
     }
 }
 
-/// The first row of a square table: the names or the numbers of its columns behind an empty cell.
+/// Writes the first row of a square table: an empty cell and the names or numbers of the columns.
 pub(crate) fn square_header(
     out: &mut dyn Write,
     separator: char,
@@ -96,7 +96,7 @@ pub(crate) fn square_header(
     Ok(writeln!(out)?)
 }
 
-/// A row of a square table: its name and its values.
+/// Writes a row of a square table: its name and its values.
 pub(crate) fn square_row(
     out: &mut dyn Write,
     separator: char,
@@ -123,8 +123,8 @@ fn square_name(
     Ok(())
 }
 
-/// The file that rows go to, checked before any work; `None` is stdout. `what` goes to a file with
-/// one of these `endings`.
+/// Checks the output file of rows before any work; `None` is stdout. Errors say that `what` goes to
+/// a file with one of these `endings`.
 pub(crate) fn target<'a>(
     path: Option<&'a Path>,
     what: &str,
@@ -140,7 +140,7 @@ pub(crate) fn target<'a>(
     Ok(Some(path))
 }
 
-/// As [`target`], for what cannot go to a pipe or to stdout.
+/// [`target`] for output that cannot go to a pipe or to stdout.
 pub(crate) fn regular_target<'a>(
     path: Option<&'a Path>,
     what: &str,
@@ -152,9 +152,9 @@ pub(crate) fn regular_target<'a>(
     })
 }
 
-/// Whether the name of a file ends so, in letters of any case, after a dot that does not begin it.
+/// Checks for an extension, ignoring case; a name of only a dot and the extension does not count.
 fn has_ending(path: &Path, ending: &str) -> bool {
-    // Names need not be text, endings are.
+    // Names need not be UTF-8.
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let stem = name.len().checked_sub(ending.len()).map(|at| name.split_at(at));
     stem.is_some_and(|(stem, end)| {
@@ -162,8 +162,8 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     })
 }
 
-/// Writes rows behind their header to a file, whole or not at all. A shard goes to its own kind of
-/// file, and only the first has the header.
+/// Atomically writes a header and rows to a file. Shards have a file format of their own, and only
+/// the first has the header.
 pub(crate) fn save(
     path: &Path,
     shard: Option<&Shard>,
@@ -182,7 +182,7 @@ pub(crate) fn save(
     })
 }
 
-/// [`save`] to a file, or rows to stdout.
+/// Writes rows to a file as [`save`] does, or to stdout.
 pub(crate) fn write_all(
     (file, shard): (Option<&Path>, Option<&Shard>),
     output: &Output,
@@ -198,7 +198,7 @@ pub(crate) fn write_all(
     })
 }
 
-/// Writes rows to a file, whole or not at all, or to stdout; only there they can be JSON.
+/// Writes rows atomically to a file, or to stdout, where they can be JSON.
 pub(crate) fn write(
     file: Option<&Path>,
     output: &Output,
@@ -212,7 +212,7 @@ pub(crate) fn write(
     Ok(out.flush()?)
 }
 
-/// Reports what a command has written to a file: facts as JSON, or a note. Nothing for stdout.
+/// Reports a written file: facts as JSON, or a note; prints nothing for stdout.
 pub(crate) fn wrote(
     output: &Output,
     command: &str,

@@ -1,7 +1,7 @@
-//! Shards: a part of a job for `merge`, in a file of its own.
+//! Shards: parts of a job in files of their own, for `merge`.
 //!
-//! A shard is the same range of the same job that one run would do; merging is putting the shards
-//! one after the other ([`treeport_jobs::shard`]).
+//! A shard is a range of the items of a single run; merging concatenates shards
+//! ([`treeport_jobs::shard`]).
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::args::ShardArgs;
 use crate::output::Output;
 use crate::{input, rows};
 
-/// The ending of a shard's file, after the ending of the whole.
+/// Extension of a shard's file, after that of the result.
 const ENDING: &str = "shard";
 
 impl ShardArgs {
-    /// As [`rows::target`]; a shard needs a file of its own kind.
+    /// [`rows::target`] with the extension of shards, if one is requested.
     pub(crate) fn target<'a>(
         &self,
         path: Option<&'a Path>,
@@ -32,8 +32,8 @@ impl ShardArgs {
         rows::regular_target(path, "a shard goes", &endings).map(Some)
     }
 
-    /// The shard that is asked for, of a job of so many items; `None`: all of it. Only a shard asks
-    /// for the job, whose number may take long.
+    /// Returns the requested shard of a job with `items` items; `None` for the whole job. `job`
+    /// runs only for a shard, because a fingerprint may take long.
     pub(crate) fn of(
         &self,
         items: usize,
@@ -45,7 +45,7 @@ impl ShardArgs {
     }
 }
 
-/// Part I of N, written `I/N`.
+/// Parses part I of N, written `I/N`.
 pub(crate) fn parse(text: &str) -> Result<(usize, usize)> {
     let parts = text.split_once('/');
     let numbers = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
@@ -55,13 +55,13 @@ pub(crate) fn parse(text: &str) -> Result<(usize, usize)> {
     Ok((number, shards))
 }
 
-/// The format of what goes to a file, by its ending; of a shard by the ending of the whole.
+/// Returns the format of a file by its extension; for a shard, that of the result.
 pub(crate) fn format(path: &Path) -> Option<String> {
     let ending = input::extension(path)?;
     if ending == ENDING { input::extension(Path::new(path.file_stem()?)) } else { Some(ending) }
 }
 
-/// As [`rows::wrote`]; facts and note are those of the shard, where it is one.
+/// [`rows::wrote`] with the number of the shard, if there is one.
 pub(crate) fn wrote(
     output: &Output,
     command: &str,

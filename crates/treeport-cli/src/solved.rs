@@ -1,6 +1,6 @@
-//! Exact distances of many pairs, with a journal beside the target, from which a run resumes.
+//! Exact distances of many pairs, with a journal beside the target from which a run resumes.
 //!
-//! Rows are in the order of the pairs. A damaged row and all after it are solved again. At the end
+//! Rows are in the order of the pairs. A damaged row and all after it are solved again. At the end,
 //! the rows move to the target and the journal is removed.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::rows::{self, DISTANCES};
 
 /// Time between two writes to the journal: the work that a kill can lose.
 const CHUNK_TIME: Duration = Duration::from_secs(1);
-/// Pairs for each thread in the shortest chunk, so that none waits long for the last one.
+/// Pairs per thread in the shortest chunk, so that threads rarely wait for the last one.
 const LEAST_PER_THREAD: usize = 4;
 /// Pairs in the longest chunk.
 const MOST: usize = 1 << 16;
@@ -29,12 +29,12 @@ pub(crate) struct Work<'a> {
     pub(crate) ground: &'a Components,
     pub(crate) measures: &'a Measures,
     pub(crate) pairs: &'a Pairs,
-    /// What need not be moved.
+    /// Relaxation of the marginals.
     pub(crate) relax: Relax,
 }
 
 impl Work<'_> {
-    /// The fingerprint of the job.
+    /// Fingerprint of the job.
     pub(crate) fn job(&self) -> JobFingerprint {
         let job = JobFingerprint::new("treeport-exact-2")
             .part("metric", of_components(self.ground))
@@ -47,12 +47,13 @@ impl Work<'_> {
         }
     }
 
-    /// The problems of some of the pairs.
+    /// Returns the problems of some of the pairs.
     pub(crate) fn problems<'p>(&'p self, pairs: &'p [(usize, usize)]) -> Problems<'p> {
         Problems::new(self.ground, self.measures, pairs).relaxed(self.relax)
     }
 
-    /// Solves the pairs that the journal lacks and hands over all distances; false if interrupted.
+    /// Solves the pairs missing from the journal and passes all distances to `take`; returns false
+    /// if interrupted.
     pub(crate) fn fill(
         &self,
         rows: &mut SolvedRows,
@@ -66,10 +67,10 @@ impl Work<'_> {
         })
     }
 
-    /// Solves the pairs from number `first` on and hands them over in order, chunk after chunk;
-    /// whether it came to the end.
+    /// Solves the pairs from number `first` on and passes them to `take` in order, chunk by chunk;
+    /// returns false if interrupted.
     ///
-    /// The clock decides the size of chunks and no distance: each is solved on its own.
+    /// The size of chunks depends on time, but distances do not: each pair is solved independently.
     pub(crate) fn solve(
         &self,
         first: usize,
@@ -97,17 +98,17 @@ impl Work<'_> {
     }
 }
 
-/// The rows of some pairs, as far as they are solved.
+/// Rows of the pairs solved so far.
 #[derive(Debug)]
 pub(crate) struct SolvedRows {
     journal: Journal,
-    /// How many there are.
+    /// Number of rows.
     pub(crate) done: usize,
 }
 
 impl SolvedRows {
-    /// Begins, or goes on from what an earlier run of the same job has left, whose distances `take`
-    /// gets.
+    /// Starts, or resumes from an earlier run of the same job, whose distances are passed to
+    /// `take`.
     pub(crate) fn open(
         target: &Path,
         job: &JobFingerprint,
@@ -126,17 +127,17 @@ impl SolvedRows {
         Ok(rows)
     }
 
-    /// Where they are.
+    /// Path of the journal.
     pub(crate) fn path(&self) -> &Path {
         self.journal.path()
     }
 
-    /// How many there are of all, as what they are called.
+    /// Returns the progress of a job of `all` items.
     pub(crate) fn kept<'a>(&'a self, all: usize, items: &'a str) -> KeptItems<'a> {
         KeptItems { path: self.journal.path(), done: self.done, all, items }
     }
 
-    /// Adds the rows of the next pairs; a kill after this does not undo it.
+    /// Appends the rows of the next pairs, which survive a kill of the process.
     fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut text = Vec::new();
         rows::distances(&mut text, false, [None; 2], pairs, distances)?;
@@ -145,7 +146,7 @@ impl SolvedRows {
         Ok(())
     }
 
-    /// Moves all rows to the target, which may be that of a shard; there measures go by their names.
+    /// Moves all rows to the target or its shard, with the names of measures.
     pub(crate) fn finish(
         mut self,
         target: &Path,
@@ -168,8 +169,7 @@ impl SolvedRows {
         Ok(self.journal.remove()?)
     }
 
-    /// Goes through the rows at the front that are whole and of the expected pairs; how many there
-    /// are.
+    /// Passes the valid rows of the expected pairs to `take`; returns their number.
     fn each(
         &mut self,
         pairs: &Pairs,
@@ -183,7 +183,7 @@ impl SolvedRows {
     }
 }
 
-/// The distance in the row of a pair, if it is that.
+/// Parses the distance in the row of a pair; `None` if it is another row.
 fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
     let distance: f64 = line.strip_prefix(&format!("{left},{right},"))?.parse().ok()?;
     (distance.is_finite() && distance >= 0.0).then_some(distance)
@@ -194,14 +194,14 @@ pub(crate) fn open(path: &Path, job: &JobFingerprint, what: &str) -> Result<Jour
     Journal::open(path, job).map_err(|error| explained(error, what))
 }
 
-/// The error of a job that cannot resume, in the words of the command line.
+/// Rewords an error of a job that cannot resume for the command line.
 pub(crate) fn explained(error: treeport_jobs::Error, what: &str) -> anyhow::Error {
     match error {
         treeport_jobs::Error::NotAJournal { path } => {
-            anyhow!("`{}` is no {what}; move it away or give another `-o`", path.display())
+            anyhow!("`{}` is not a {what}; move it away or give another `-o`", path.display())
         }
         treeport_jobs::Error::OtherJob { path, parts } => anyhow!(
-            "`{}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or give another `-o`",
+            "`{}` was left by another job (other {parts}); run that job again to finish it, delete the file to start over, or give another `-o`",
             path.display()
         ),
         other => other.into(),
@@ -229,7 +229,8 @@ mod tests {
         (work.job(), pairs)
     }
 
-    /// Opens the journal, adds what it lacks, and finishes; how many rows it had.
+    /// Opens the journal, appends what is missing, and finishes; returns the number of earlier
+    /// rows.
     fn complete(target: &Path) -> usize {
         let (job, pairs) = three(vec![0.0, 1.0]);
         let mut journal = SolvedRows::open(target, &job, &pairs, |_| ()).expect("a journal");
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(had, [0, 1, 2, 3]);
     }
 
-    /// Every byte counts: changed, it costs rows, but never changes one.
+    /// A changed byte may cost rows, but never changes a result.
     #[test]
     fn damage_never_becomes_a_result() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -282,7 +283,7 @@ mod tests {
             match SolvedRows::open(&target, &job, &pairs, |_| ()) {
                 Ok(rows) => drop(rows),
                 Err(error) => {
-                    assert!(error.to_string().contains("is no journal"), "{at}: {error}");
+                    assert!(error.to_string().contains("is not a journal"), "{at}: {error}");
                     fs::remove_file(Journal::beside(&target)).expect("a file");
                 }
             }
@@ -304,8 +305,8 @@ mod tests {
         let former = b"treeport-exact-1 version=0.1.0 metric=0000000000000000\n0,1,0.5\n";
         for (contents, why) in [
             (&other[..], "(other metric)"),
-            (b"my notes\n", "is no journal"),
-            (former, "is no journal"),
+            (b"my notes\n", "is not a journal"),
+            (former, "is not a journal"),
         ] {
             fs::write(&path, contents).expect("a writable folder");
             let error = SolvedRows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Work that fails before its first row is not in the way of the corrected job.
+    /// Work that fails before its first row does not block the corrected job.
     #[test]
     fn a_failed_job_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Where bytes come from: files, stdin and pipes. What can be read only once is kept; the library tells
-//! formats.
+//! Files, stdin and pipes as inputs. Input that can be read only once is cached; the library
+//! recognizes formats.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,16 +14,16 @@ use treeport::io::text;
 
 use crate::input::{is_standard, name};
 
-/// `--input-format`.
+/// Value of `--input-format`.
 static GIVEN: OnceLock<Format> = OnceLock::new();
 
-/// Sets the format of inputs whose names do not tell; once, before the first is read.
+/// Sets the format of inputs whose names do not tell it; called once, before the first is read.
 pub(crate) fn set_format(format: Option<Format>) {
-    // A second call would come from ourselves: there is one command line.
+    // There is one command line, so a second call is impossible.
     let _ = format.map(|format| GIVEN.set(format));
 }
 
-/// The bytes of an [`Arc`], as [`Input`] wants them.
+/// Bytes of an [`Arc`], as [`Input`] requires them.
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
@@ -41,7 +41,7 @@ pub(crate) fn open(path: &Path, wanted: Wanted) -> treeport::Result<Input<'stati
     }
 }
 
-/// All bytes of an input that is no regular file, inflated: stdin or a pipe. It is read once.
+/// Reads all bytes of stdin or a pipe once, inflated; `None` for a regular file.
 pub(crate) fn piped(path: &Path) -> treeport::Result<Option<Arc<Vec<u8>>>> {
     static READ: Mutex<BTreeMap<PathBuf, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
     let standard = is_standard(path);
@@ -62,7 +62,7 @@ pub(crate) fn piped(path: &Path) -> treeport::Result<Option<Arc<Vec<u8>>>> {
     Ok(Some(bytes))
 }
 
-/// A text, gzip or not, without the mark that some editors put before it.
+/// Reads a text, gzip or not, without a byte order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let text = match piped(path)? {
         Some(bytes) => text::read_text(&bytes[..]),
@@ -74,7 +74,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     })
 }
 
-/// The ending of an output's name in small letters, where it is plain text.
+/// Returns the extension of a name in lower case, if it is UTF-8.
 pub(crate) fn extension(path: &Path) -> Option<String> {
     path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase)
 }

@@ -1,18 +1,18 @@
-//! What can go wrong with the files of a job beyond the library's own errors.
+//! Errors of job files beyond those of the library.
 
 use std::path::PathBuf;
 
 use treeport::internal::memory::show;
 
-/// The result of every fallible function of this crate.
+/// Result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what to do about it.
+/// Error of a job file: what is wrong, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what each field means")]
 pub enum Error {
-    /// A file that cannot be read or written, is damaged, or comes from a later version.
+    /// A file cannot be read or written, is damaged, or was written by a later version.
     #[error(transparent)]
     Treeport(#[from] treeport::Error),
     #[error(
@@ -20,22 +20,22 @@ pub enum Error {
         show(*bytes), show(*available)
     )]
     Disk { path: PathBuf, bytes: u64, available: u64 },
-    #[error("`{path}` is no journal of such a job; move it away or choose another place")]
+    #[error("`{path}` is not a journal of such a job; move it away or choose another place")]
     NotAJournal { path: PathBuf },
     #[error(
-        "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
+        "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to start over, or choose another place"
     )]
     OtherJob { path: PathBuf, parts: String },
-    #[error("`{path}` is no shard, a part of a job that was done by itself")]
+    #[error("`{path}` is not a shard, a part of a job computed separately")]
     NotAShard { path: PathBuf },
 }
 
-/// A file that cannot be read.
+/// Wraps an error of reading a file.
 pub(crate) fn unread(path: impl Into<PathBuf>, cause: std::io::Error) -> Error {
     treeport::Error::read(path, cause).into()
 }
 
-/// A file that cannot be written.
+/// Wraps an error of writing a file.
 pub(crate) fn unwritten(path: impl Into<PathBuf>, cause: std::io::Error) -> Error {
     treeport::Error::write(path, cause).into()
 }

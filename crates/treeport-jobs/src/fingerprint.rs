@@ -1,13 +1,13 @@
-//! Fingerprints of jobs: a short number for each part.
+//! Fingerprints of jobs: a 64-bit hash for each part.
 //!
-//! Numbers depend on the contents, not on the names of files, and are the same on every machine.
+//! Hashes depend on contents, not on file names, and are the same on every machine.
 
 use std::fmt;
 
 use treeport::metric::Components;
 use treeport::{GroundMetric, Measures, Storage, Tree};
 
-/// A job by what it works on: a word for its kind, our version, and named numbers.
+/// Identity of a job: a word for its kind, our version, and named hashes of its inputs.
 ///
 /// # Example
 /// ```
@@ -22,29 +22,30 @@ use treeport::{GroundMetric, Measures, Storage, Tree};
 pub struct JobFingerprint(String);
 
 impl JobFingerprint {
-    /// A kind of job, in one word that changes when its journal does.
+    /// Starts the fingerprint of a job; `magic` is a word that changes with the format of its
+    /// journal.
     pub fn new(magic: &str) -> Self {
         Self(format!("{magic} version={}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// A kind of job whose journal outlives versions: each line names what it belongs to.
+    /// Starts the fingerprint of a job whose journal remains valid across versions.
     pub fn lasting(magic: &str) -> Self {
         Self(magic.into())
     }
 
-    /// Adds a part; the name is a word.
+    /// Adds a part; `name` is a single word.
     #[must_use]
     pub fn part(self, name: &str, number: u64) -> Self {
         Self(format!("{self} {name}={number:016x}"))
     }
 
-    /// Whether a text begins with the word for this kind of job.
+    /// Checks whether a text begins with the word for this kind of job.
     pub(crate) fn is_kind_of(&self, text: &str) -> bool {
         let magic = self.0.split(' ').next();
         magic.is_some() && text.split(' ').next() == magic
     }
 
-    /// The names of the parts in which another job of this kind differs.
+    /// Lists the names of the parts in which another job of this kind differs.
     pub(crate) fn differences(&self, other: &str) -> String {
         let (mine, theirs) = (self.0.split_whitespace(), other.split_whitespace());
         let (mine, theirs): (Vec<_>, Vec<_>) = (mine.collect(), theirs.collect());
@@ -67,7 +68,7 @@ impl fmt::Display for JobFingerprint {
     }
 }
 
-/// Mixes words into one; the same in every release, unlike the hash of the standard library.
+/// Hash of a sequence of words; stable across releases, unlike the hash of the standard library.
 #[derive(Clone, Debug)]
 pub struct Mix(u64);
 
@@ -78,23 +79,23 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// Nothing mixed in yet.
+    /// Creates the hash of an empty sequence.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Mixes in one word.
+    /// Adds one word.
     pub fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 32;
     }
 
-    /// Mixes in numbers, to the last bit.
+    /// Adds numbers, bit by bit.
     pub fn numbers(&mut self, numbers: impl IntoIterator<Item = f64>) {
         numbers.into_iter().for_each(|number| self.word(number.to_bits()));
     }
 
-    /// Mixes in pairs of numbers from 0 up.
+    /// Adds pairs of indices.
     pub fn pairs(&mut self, pairs: &[(usize, usize)]) {
         for &(left, right) in pairs {
             self.word(left as u64);
@@ -102,13 +103,13 @@ impl Mix {
         }
     }
 
-    /// Mixes in a text and where it ends.
+    /// Adds a text and an end mark.
     pub fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.word(byte.into()));
         self.word(u64::MAX);
     }
 
-    /// Mixes in bytes and how many there are.
+    /// Adds the number of bytes and the bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         let (words, rest) = bytes.as_chunks();
@@ -118,13 +119,13 @@ impl Mix {
         }
     }
 
-    /// The number of all that was mixed in.
+    /// Returns the hash of everything added.
     pub fn number(&self) -> u64 {
         self.0
     }
 }
 
-/// The number of a ground metric.
+/// Hashes a ground metric.
 pub fn of_metric(metric: &GroundMetric) -> u64 {
     let mut mix = Mix::new();
     mix.word(metric.points() as u64);
@@ -152,7 +153,7 @@ pub fn of_metric(metric: &GroundMetric) -> u64 {
     mix.number()
 }
 
-/// The number of a ground metric in one piece or in several.
+/// Hashes a ground metric of one or several components.
 pub fn of_components(components: &Components) -> u64 {
     if let Ok(metric) = components.whole() {
         return of_metric(metric);
@@ -167,7 +168,7 @@ pub fn of_components(components: &Components) -> u64 {
     mix.number()
 }
 
-/// The number of a set of measures.
+/// Hashes a set of measures.
 pub fn of_measures(measures: &Measures) -> u64 {
     let mut mix = Mix::new();
     mix.word(measures.points() as u64);
@@ -179,7 +180,7 @@ pub fn of_measures(measures: &Measures) -> u64 {
     mix.number()
 }
 
-/// The number of a tree and the names of its points.
+/// Hashes a tree and the names of its points.
 pub fn of_tree(tree: &Tree) -> u64 {
     let mut mix = Mix::new();
     tree.parents().iter().for_each(|&parent| mix.word(parent.into()));

@@ -1,17 +1,17 @@
-//! The losses of every epoch as text, as `treeport fit --history` writes them.
+//! Losses of every epoch as text, the format of `treeport fit --history`.
 
 use treeport::learn::Epoch;
 
 use crate::error::{Error, Result};
 
-/// The first line.
+/// First line of a history.
 pub const HEADER: &str = "epoch,training_loss,validation_loss,relative_error";
 
-/// Reads a history; without validation pairs its third column is empty.
+/// Parses a history; the third column is empty without validation pairs.
 ///
 /// # Errors
-/// Another first line, a row without four cells, a cell that is no number; epochs that do not count
-/// up from 0 or a last line that does not end: a part is missing.
+/// The first line differs, a row does not have four cells, a cell is not a number, epochs do not
+/// count up from 0, or the last line has no line feed because the file is incomplete.
 ///
 /// # Example
 /// ```

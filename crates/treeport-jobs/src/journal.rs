@@ -1,13 +1,13 @@
-//! The finished parts of long work, in a file beside its target, from which a later run resumes.
+//! Journals of the finished parts of a long job, from which a later run resumes.
 //!
-//! The first line has the [`JobFingerprint`], so that no job resumes from the journal of another. Then
-//! there are lines, each a finished piece of the work ([`Journal::append`]), or bytes that are
-//! replaced as a whole ([`Journal::replace`]).
+//! A journal is a file beside its target. The first line has the [`JobFingerprint`], so that no job
+//! resumes from the journal of another. After it there are either lines, one per finished part
+//! ([`Journal::append`]), or bytes that are replaced atomically ([`Journal::replace`]).
 //!
-//! Every line begins with a CRC-32 of itself and of the CRC on the line before. So a line that was cut
-//! off, changed, removed, doubled or moved, and all after it, does not count and is done again. Bytes
-//! that are replaced as a whole have their CRC on a line of its own. A journal is open in one process
-//! at a time.
+//! Every line begins with a CRC-32 of itself and of the CRC on the previous line. A line that was
+//! cut off, changed, removed, duplicated or moved is therefore invalid together with all lines
+//! after it, and their parts are repeated. Replaced bytes have a CRC of their own. Only one process
+//! at a time can open a journal.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -19,12 +19,12 @@ use crate::error::{Error, Result, unread, unwritten};
 use crate::fingerprint::JobFingerprint;
 use crate::lock::WriteLock;
 
-/// Most bytes of a first line.
+/// Maximum number of bytes of the first line.
 const LONGEST: u64 = 1 << 12;
 
-/// The journal of one job.
+/// Journal of one job.
 ///
-/// A new journal without a line is removed when it is dropped.
+/// A new journal without lines is removed when it is dropped.
 ///
 /// # Example
 /// ```
@@ -42,33 +42,33 @@ const LONGEST: u64 = 1 << 12;
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// The first line.
+    /// Text of the first line.
     head: String,
-    /// The end of the first line.
+    /// End of the first line.
     start: End,
-    /// The end of the valid lines; `None` while there is no first line.
+    /// End of the valid lines; `None` if there is no first line.
     end: Option<End>,
-    /// Lines that do not count.
+    /// Number of invalid lines.
     dropped: usize,
-    /// Open, cut and at its end, once something is appended.
+    /// The file, truncated and positioned at its end, once a line is appended.
     file: Option<File>,
-    /// Whether the file is ours and holds nothing yet.
+    /// This run created the file and has not added a line.
     empty: bool,
-    /// `None` for one that is only read.
+    /// `None` if opened for reading.
     _lock: Option<WriteLock>,
 }
 
-/// Where a line ends.
+/// End of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
-    /// Bytes up to there.
+    /// Byte offset.
     at: u64,
-    /// The CRC on the line.
+    /// CRC on the line.
     sum: u32,
 }
 
 impl Journal {
-    /// Where the journal of a target is: its name and `.part`.
+    /// Path of the journal of a target: its name and `.part`.
     pub fn beside(target: &Path) -> PathBuf {
         let mut name = target.as_os_str().to_owned();
         name.push(".part");
@@ -77,12 +77,12 @@ impl Journal {
 
     /// Opens the journal of an earlier run of the same job, if there is one.
     ///
-    /// The journal is not made or changed before something is written. One whose first line is
-    /// damaged is of no use to any job and counts as empty.
+    /// The file is not created or changed before the first write. A journal whose first line is
+    /// damaged is treated as empty.
     ///
     /// # Errors
-    /// The file cannot be read or is open elsewhere, is no journal ([`Error::NotAJournal`]), or was
-    /// left by another job ([`Error::OtherJob`]).
+    /// The file cannot be read, is open elsewhere, is not a journal ([`Error::NotAJournal`]), or
+    /// belongs to another job ([`Error::OtherJob`]).
     pub fn open(path: &Path, job: &JobFingerprint) -> Result<Self> {
         if path.exists() {
             file::check_place(path)?;
@@ -91,10 +91,11 @@ impl Journal {
         Self::look(path, job, Some(lock))
     }
 
-    /// The whole lines of a journal, which others may be writing; none if it is not there.
+    /// Reads the complete lines of a journal, which another process may be writing; empty if it
+    /// does not exist.
     ///
     /// # Errors
-    /// As [`Journal::open`], but for its being open.
+    /// Errors of [`Journal::open`], except for being open elsewhere.
     pub fn read(path: &Path, job: &JobFingerprint) -> Result<Vec<String>> {
         Self::look(path, job, None)?.lines()
     }
@@ -122,7 +123,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Refuses the first line of another job or program; a damaged first line of a journal is accepted.
+    /// Refuses the first line of another job or program; accepts a damaged one.
     fn refuse(&self, job: &JobFingerprint, line: &str) -> Result<()> {
         let path = self.path.clone();
         if !job.is_kind_of(line) {
@@ -136,17 +137,17 @@ impl Journal {
         }
     }
 
-    /// Where it is.
+    /// Path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many lines were cut off or damaged, or were not taken: they are to be done again.
+    /// Number of lines that were cut off, damaged or refused; their parts have to be repeated.
     pub fn dropped(&self) -> usize {
         self.dropped
     }
 
-    /// The whole lines, without the first.
+    /// Reads the complete lines after the first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -159,11 +160,11 @@ impl Journal {
         Ok(lines)
     }
 
-    /// Hands over the whole lines one after the other, without the first, until `take` says
-    /// `false`; how many it took.
+    /// Passes the complete lines after the first to `take` until it returns `false`; returns the
+    /// number of accepted lines.
     ///
-    /// The line that it did not take and all after it, and one that is no text, no longer count:
-    /// the next [`append`](Self::append) overwrites them.
+    /// A refused line, or one that is not UTF-8, is invalid with all lines after it: the next
+    /// [`append`](Self::append) overwrites them.
     ///
     /// # Errors
     /// The file cannot be read; errors of `take`.
@@ -179,7 +180,8 @@ impl Journal {
         Ok(found.taken)
     }
 
-    /// The bytes that were put there as a whole; `None` if there are none or they are damaged.
+    /// Reads the bytes of the last [`replace`](Self::replace); `None` if there are none or they are
+    /// damaged.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -191,18 +193,18 @@ impl Journal {
         Ok(whole.then(|| bytes.split_off(PREFIX)))
     }
 
-    /// Adds whole lines; a kill after this does not undo it. The first time makes the file, even of
-    /// no lines.
+    /// Appends complete lines, which survive a kill of the process. The first call creates the
+    /// file, even without lines.
     ///
     /// # Errors
-    /// The file cannot be written. What was there before still counts.
+    /// The file cannot be written. Previous lines remain valid.
     ///
     /// # Panics
-    /// If the last line has no end.
+    /// If the last line has no line feed.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
-        assert!(lines.is_empty() || lines.ends_with(b"\n"), "a journal takes whole lines");
+        assert!(lines.is_empty() || lines.ends_with(b"\n"), "a journal has complete lines");
         let end = self.write(lines).map_err(|source| {
-            self.file = None; // to be cut where it was whole
+            self.file = None; // truncated to the valid lines by the next write
             unwritten(&self.path, source)
         })?;
         self.end = Some(end);
@@ -210,11 +212,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Replaces all but the first line, whole or not at all. These bytes are no lines: the next
-    /// [`append`](Self::append) would overwrite them.
+    /// Atomically replaces all bytes after the first line. They are not lines: the next
+    /// [`append`](Self::append) overwrites them.
     ///
     /// # Errors
-    /// The file cannot be written. What was there before is still there.
+    /// The file cannot be written. The previous content is unchanged.
     pub fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         let (path, head, sum) = (&self.path, &self.head, crc(self.start.sum, bytes));
         file::save(path, |out| {
@@ -226,16 +228,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the file: the job is done.
+    /// Removes the file of a finished job.
     ///
     /// # Errors
-    /// As [`remove`].
+    /// Errors of [`remove`].
     pub fn remove(mut self) -> Result<()> {
         (self.file, self.empty) = (None, false);
         remove(&self.path)
     }
 
-    /// Writes at the end; where that is then.
+    /// Writes at the end of the valid lines and returns the new end.
     fn write(&mut self, lines: &[u8]) -> io::Result<End> {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
@@ -262,7 +264,7 @@ impl Journal {
         Ok(end)
     }
 
-    /// Goes through whole lines until one is damaged or not taken.
+    /// Reads complete lines until one is damaged or refused.
     fn scan<E: From<Error>>(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<bool, E>,
@@ -276,7 +278,7 @@ impl Journal {
             if size == 0 {
                 return Ok(Scanned { taken, left, end: Some(end) });
             }
-            // What follows a damaged line is only counted.
+            // Lines after a damaged one are only counted.
             let whole = line.strip_suffix(b"\n").filter(|_| left == 0);
             match whole.and_then(|line| checked(end.sum, line)) {
                 Some((sum, text)) if take(text)? => {
@@ -287,7 +289,7 @@ impl Journal {
         }
     }
 
-    /// What comes after the first line, if there is one.
+    /// Opens a reader after the first line, if there is one.
     fn reader(&self) -> Result<Option<BufReader<File>>> {
         if self.end.is_none() {
             return Ok(None);
@@ -308,26 +310,26 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.empty {
-            // It holds nothing, but would block another job.
+            // An empty journal would block other jobs.
             let _ = remove_file(&self.path);
         }
     }
 }
 
-/// The result of a pass over lines.
+/// Result of reading the lines.
 #[derive(Default)]
 struct Scanned {
     taken: usize,
-    /// Lines after those.
+    /// Number of remaining lines.
     left: usize,
-    /// Where the last that was taken ends.
+    /// End of the last accepted line.
     end: Option<End>,
 }
 
-/// Bytes before the text of a line: its CRC and a blank.
+/// Length of the CRC and the blank before the text of a line.
 const PREFIX: usize = 9;
 
-/// The CRC of a text that follows a line with the CRC `before`.
+/// Computes the CRC of a text after a line with the CRC `before`.
 fn crc(before: u32, text: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&before.to_le_bytes());
@@ -335,17 +337,17 @@ fn crc(before: u32, text: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The CRC of a line and its text, if they match each other and the line before.
+/// Returns the CRC and the text of a line if they match each other and the previous line.
 fn checked(before: u32, line: &[u8]) -> Option<(u32, &[u8])> {
     let (prefix, text) = line.split_at_checked(PREFIX)?;
     let sum = crc(before, text);
     (prefix == format!("{sum:08x} ").as_bytes()).then_some((sum, text))
 }
 
-/// Removes a journal, if there is one.
+/// Removes a journal if it exists.
 ///
 /// # Errors
-/// It cannot be removed.
+/// The file cannot be removed.
 pub fn remove(path: &Path) -> Result<()> {
     match remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! Journals after crashes, damaged, of other jobs, in two hands, and of every kind.
+//! Tests of journals after crashes, with damage, of other jobs, opened twice, and of every kind.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn job() -> JobFingerprint {
     JobFingerprint::new("test-1").part("metric", 7).part("pairs", 8)
 }
 
-/// A folder, and the place of a journal in it.
+/// A temporary folder, and the path of a journal in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = Journal::beside(&folder.path().join("labels.csv"));
@@ -19,7 +19,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The bytes of a journal with these lines.
+/// Bytes of a journal with these lines.
 fn journal(job: &JobFingerprint, lines: &[&str]) -> Vec<u8> {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path, job).unwrap();
@@ -55,8 +55,8 @@ fn lines_that_were_cut_off_are_dropped() {
 }
 
 proptest! {
-    /// What counts of a damaged journal is what was written at its front; the rest is done again,
-    /// and in the end nobody can tell.
+    /// The undamaged lines at the front of a journal are kept, the others are repeated, and the
+    /// result is the same.
     #[test]
     fn damage_ends_what_counts(
         (kind, at, to, byte) in (0..6_usize, any::<usize>(), any::<usize>(), any::<u8>()),
@@ -89,7 +89,7 @@ proptest! {
                 let same = fs::read(&path).unwrap() == all;
                 prop_assert!(same || kind == 5 && changed.starts_with(&all));
             }
-            // The word for the kind of job is gone, or the line that has it is not the first.
+            // The word for the kind of job is damaged or missing from the first line.
             Err(Error::NotAJournal { .. }) => prop_assert_eq!(fs::read(&path).unwrap(), changed),
             Err(error) => prop_assert!(false, "{error}"),
         }
@@ -128,7 +128,7 @@ fn nothing_is_made_before_something_is_written() {
     assert!(matches!(error, Error::Treeport(Write { path, .. }) if path == nowhere));
 }
 
-/// It would be in the way of the next job and say nothing.
+/// An empty journal would block the next job.
 #[test]
 fn what_never_got_a_line_goes() {
     let (folder, path) = place();

@@ -1,8 +1,8 @@
-//! Files of long work: what the programs keep on disk while they compute, and how they resume.
+//! Files of long jobs: what the programs write to disk while they compute, and how they resume.
 //!
-//! A [`JobFingerprint`] tells one job from another. A job resumes after a crash from its [`Journal`],
-//! or from a [`PartFile`] where results are larger than memory. A [`Shard`] is a part of a result that
-//! is computed elsewhere. [`history`] reads and writes the losses of a fit.
+//! A [`JobFingerprint`] identifies a job. A job resumes after a crash from its [`Journal`], or from
+//! a [`PartFile`] if its result is larger than memory. A [`Shard`] is a part of a result that is
+//! computed elsewhere. [`history`] reads and writes the losses of a fit.
 
 mod error;
 pub mod fingerprint;

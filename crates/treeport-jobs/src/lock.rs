@@ -1,7 +1,7 @@
-//! One writer at a time: a lock on an empty file beside what is written.
+//! Lock files that ensure a single writer.
 //!
-//! The system releases a lock when its process ends, however it ends; the empty file that a killed
-//! process leaves is no lock.
+//! The lock is on an empty file beside the written one. The system releases it when the process
+//! ends for any reason; an empty file left by a killed process is not locked.
 
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::io::{self, ErrorKind};
@@ -11,25 +11,25 @@ use treeport::io::file::Pending;
 
 use crate::error::{Result, unwritten};
 
-/// Tries before another process counts as the writer; after each one a writer has ended.
+/// Number of attempts; each one fails only because another writer has just finished.
 const TRIES: usize = 100;
 
-/// The right to write a file, until it is dropped.
+/// The exclusive right to write a file, until dropped.
 #[derive(Debug)]
 pub(crate) struct WriteLock {
-    /// Closed after the file is gone; `None` once it is.
+    /// Closed after the file is removed; `None` once it is.
     file: Option<File>,
     path: PathBuf,
     _pending: Pending,
 }
 
 impl WriteLock {
-    /// Takes the lock of a file, which need not be there.
+    /// Locks a file, which need not exist.
     ///
-    /// On a file system without locks every process may write.
+    /// On a file system without locks, several processes may write.
     ///
     /// # Errors
-    /// Somebody else has it, in this process or another, or nothing can be written there.
+    /// The lock is held in this process or another, or the folder cannot be written to.
     pub(crate) fn take(of: &Path) -> Result<Self> {
         let mut name = of.as_os_str().to_owned();
         name.push(".lock");
@@ -41,7 +41,7 @@ impl WriteLock {
                 let mut open = OpenOptions::new();
                 let file = open.write(true).create(true).truncate(false).open(&path)?;
                 is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-                // Whoever had it before may have removed the file after we opened it.
+                // The previous holder may have removed the file after it was opened here.
                 let is_ours = !is_taken && is_at(&file, &path)?;
                 Ok(is_ours.then(|| (file, path.clone())))
             });
@@ -59,13 +59,13 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Removed first: otherwise another process could lock the file before it is removed.
+        // Removed before it is closed; otherwise another process could lock it in between.
         let _ = remove_file(&self.path);
         self.file = None;
     }
 }
 
-/// Whether an open file is the one at that place.
+/// Checks whether an open file is the one at `path`.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -78,7 +78,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether an open file is the one at that place, which nobody but its owner removes there.
+/// Checks whether a file exists at `path`; only its owner can remove it while it is open.
 #[cfg(not(unix))]
 fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     Ok(path.exists())
@@ -98,7 +98,7 @@ mod tests {
         let error = WriteLock::take(&path).unwrap_err();
         assert!(error.to_string().contains("`: another run is writing it"));
         drop(first);
-        // As a killed process leaves it.
+        // The file that a killed process leaves.
         std::fs::write(folder.path().join("rows.part.lock"), "").unwrap();
         drop(WriteLock::take(&path).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,9 +1,9 @@
-//! Results that are larger than memory: a file that grows block after block beside its target, and
-//! replaces it when it is complete.
+//! Results larger than memory: a file that grows block by block beside its target and replaces it
+//! when it is complete.
 //!
-//! The blocks are in `TARGET.data.part`, as they will be in the target. The journal beside them
-//! ([`Journal`], `TARGET.part`) has the fingerprint of the job, and for every block its items, bytes
-//! and CRC-32: after a kill the same job resumes after the last undamaged block.
+//! The blocks are in `TARGET.data.part`, in the format of the target. The journal ([`Journal`],
+//! `TARGET.part`) has the fingerprint of the job, and the items, bytes and CRC-32 of every block:
+//! after a kill, the same job resumes after the last undamaged block.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -16,9 +16,9 @@ use crate::error::{Error, Result, unread, unwritten};
 use crate::fingerprint::JobFingerprint;
 use crate::journal::{self, Journal};
 
-/// A file on its way to its target.
+/// A file of blocks that becomes its target.
 ///
-/// Without a block it is removed when it is dropped, with its journal.
+/// A file without blocks is removed with its journal when it is dropped.
 ///
 /// # Example
 /// ```
@@ -41,20 +41,20 @@ pub struct PartFile {
     data: Data,
     journal: Journal,
     blocks: Vec<Block>,
-    /// The CRC-32 of all blocks.
+    /// CRC-32 of all blocks.
     sum: Hasher,
 }
 
-/// One append.
+/// A block written by one append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What the caller counts: rows, pairs.
+    /// Number of items, such as rows or pairs.
     pub items: usize,
-    /// The size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// The file of the blocks, removed on drop if there are none.
+/// File of the blocks; removed on drop if it has none.
 #[derive(Debug)]
 struct Data {
     path: PathBuf,
@@ -71,14 +71,14 @@ impl Drop for Data {
 }
 
 impl PartFile {
-    /// Begins, or resumes from an earlier run of the same job. `bytes` is the size of
-    /// the whole file, where that is known before.
+    /// Creates a file, or resumes from an earlier run of the same job. `bytes` is the final size,
+    /// if known.
     ///
     /// # Errors
-    /// Files that cannot be written, or whose disk has no room for so many bytes
-    /// ([`Error::Disk`]); as [`Journal::open`].
+    /// The files cannot be written; the disk has less free space ([`Error::Disk`]); those of
+    /// [`Journal::open`].
     pub fn open(target: &Path, job: &JobFingerprint, bytes: Option<u64>) -> Result<Self> {
-        // Beside the file that is replaced, so that it can be renamed, wherever links to it are.
+        // Beside the link's target, because a rename must not cross file systems.
         let target = file::followed(target).map_err(|source| unwritten(target, source))?;
         let journal = Journal::open(&Journal::beside(&target), job)?;
         let mut path = target.as_os_str().to_owned();
@@ -93,47 +93,47 @@ impl PartFile {
         part.check_disk(bytes)?;
         let size = part.bytes();
         part.data.file.set_len(size).map_err(|source| part.unwritten(source))?;
-        // Whether it can be written is better known before the work.
+        // A file that cannot be written is an error before the work.
         part.journal.append(b"")?;
         Ok(part)
     }
 
-    /// The items of all blocks.
+    /// Number of items of all blocks.
     pub fn items(&self) -> usize {
         self.blocks.iter().map(|block| block.items).sum()
     }
 
-    /// The size of all blocks.
+    /// Size of all blocks in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks.iter().map(|block| block.bytes).sum()
     }
 
-    /// The blocks in their order.
+    /// The blocks in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The CRC-32 of all blocks and then these bytes.
+    /// CRC-32 of all blocks followed by `bytes`.
     pub fn sum_with(&self, bytes: &[u8]) -> u32 {
         let mut sum = self.sum.clone();
         sum.update(bytes);
         sum.finalize()
     }
 
-    /// How many blocks were cut off or damaged: they are to be done again.
+    /// Number of blocks that were cut off or damaged and have to be repeated.
     pub fn dropped(&self) -> usize {
         self.journal.dropped()
     }
 
-    /// Where its journal is.
+    /// Path of the journal.
     pub fn journal(&self) -> &Path {
         self.journal.path()
     }
 
-    /// Adds a block; a kill after this does not undo it.
+    /// Appends a block, which survives a kill of the process.
     ///
     /// # Errors
-    /// The files cannot be written. What was there before still counts.
+    /// The files cannot be written. Previous blocks remain valid.
     pub fn append(&mut self, items: usize, bytes: &[u8]) -> Result<()> {
         let end = SeekFrom::Start(self.bytes());
         let file = &mut self.data.file;
@@ -148,25 +148,24 @@ impl PartFile {
         Ok(())
     }
 
-    /// The bytes from `at` on, as many as `bytes` takes.
+    /// Fills `bytes` from offset `at`.
     ///
     /// # Errors
-    /// The file cannot be read, or ends before.
+    /// The file cannot be read or is shorter.
     pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         let mut file = &self.data.file;
         let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
         read.map_err(|source| unread(&self.data.path, source))
     }
 
-    /// Puts the file in the place of the target, which keeps its permissions, once the disk has it.
+    /// Syncs the file to disk and renames it to the target, whose permissions are kept.
     ///
     /// # Errors
-    /// It cannot be renamed, and what is at the target is then still there; or its folder cannot be
-    /// brought to the disk.
+    /// The file cannot be renamed, and the target is unchanged; or its folder cannot be synced.
     pub fn finish(mut self) -> Result<()> {
         let (file, target) = (&self.data.file, &self.target);
         if let Ok(there) = fs::metadata(target) {
-            // Where the system does not let us, less is allowed, never more.
+            // If the system refuses, the file has fewer permissions, never more.
             let _ = file.set_permissions(there.permissions());
         }
         file.sync_all()
@@ -177,17 +176,17 @@ impl PartFile {
         self.journal.remove()
     }
 
-    /// Removes the blocks and their journal: what was made of them is where it belongs.
+    /// Removes the blocks and the journal after the caller has written the target.
     ///
     /// # Errors
-    /// They cannot be removed.
+    /// The files cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.data.empty = false;
         journal::remove(&self.data.path)?;
         self.journal.remove()
     }
 
-    /// Finds the blocks that are what the journal says.
+    /// Reads the blocks that match the journal.
     fn find_blocks(&mut self) -> Result<()> {
         let Self { journal, data, blocks, sum: all, .. } = self;
         let path = &data.path;
@@ -206,7 +205,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Refuses a size that the disk has no room for.
+    /// Checks the free space on the disk.
     fn check_disk(&self, bytes: Option<u64>) -> Result<()> {
         let missing = bytes.map_or(0, |bytes| bytes.saturating_sub(self.bytes()));
         match free(file::folder(&self.target)) {
@@ -222,7 +221,7 @@ impl PartFile {
     }
 }
 
-/// A block and its checksum, from its line in the journal.
+/// Parses a block and its checksum from a line of the journal.
 fn parse(line: &str) -> Option<(Block, u32)> {
     let mut words = line.split(' ');
     let (items, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -230,14 +229,14 @@ fn parse(line: &str) -> Option<(Block, u32)> {
     words.next().is_none().then_some((Block { items, bytes }, sum))
 }
 
-/// The checksum of the next so many bytes; `None` if there are fewer.
+/// Computes the checksum of the next `bytes` bytes; `None` if there are fewer.
 fn sum_of(reader: &mut impl Read, bytes: u64) -> io::Result<Option<u32>> {
     let mut hasher = Hash(Hasher::new());
     let read = io::copy(&mut reader.take(bytes), &mut hasher)?;
     Ok((read == bytes).then(|| hasher.0.finalize()))
 }
 
-/// A checksum that can be written to.
+/// A [`Hasher`] as a writer.
 struct Hash(Hasher);
 
 impl Write for Hash {
@@ -251,7 +250,7 @@ impl Write for Hash {
     }
 }
 
-/// The bytes that are free for us on the disk of a folder, where the system says so.
+/// Free space on the disk of a folder in bytes, if the system reports it.
 #[cfg(unix)]
 fn free(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
@@ -275,7 +274,7 @@ mod tests {
         fs::read_dir(folder).unwrap().count()
     }
 
-    /// Adds the blocks that are missing, and finishes; how many there were.
+    /// Appends the missing blocks and finishes; returns the number of earlier ones.
     fn complete(target: &Path) -> usize {
         let mut part = PartFile::open(target, &job(), Some(30)).unwrap();
         let had = part.items();
@@ -332,7 +331,7 @@ mod tests {
                 assert!(complete(&target) < 3, "{at}");
             }
         }
-        // Blocks that are gone are none, whatever the journal says.
+        // Missing blocks are repeated although the journal lists them.
         fs::write(&files[0].0, &files[0].1).unwrap();
         assert_eq!(complete(&target), 0);
     }

@@ -1,8 +1,8 @@
-//! Parts of one job that are computed apart and merged.
+//! Parts of a job that are computed separately and merged.
 //!
-//! A job has items in an order: pairs, rows of a table, queries. Shard `i` of `n` is a range of these
-//! items, and holds the bytes that one run would write for them; the first shard also has the bytes
-//! before all items. So the concatenated shards are the result of one run.
+//! A job has ordered items: pairs, rows of a table, queries. Shard `i` of `n` is a range of these
+//! items and holds the bytes that a single run would write for them; the first shard also has the
+//! bytes before all items. The concatenated shards are therefore the result of a single run.
 //!
 //! The file of a shard is a first line, those bytes, and a last line:
 //!
@@ -25,11 +25,11 @@ use crate::fingerprint::JobFingerprint;
 
 const MAGIC: &str = "treeport-shard-";
 const VERSION: u64 = 1;
-/// Most bytes of a first line.
+/// Maximum number of bytes of the first line.
 const LONGEST: u64 = 1 << 12;
-/// Bytes of a last line.
+/// Bytes of the last line.
 const LAST: usize = 17;
-/// Bytes that are handed over at once.
+/// Bytes passed on at once.
 const BLOCK: u64 = 1 << 16;
 
 /// A part of a job.
@@ -43,8 +43,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Part `number` of `shards`, counted from 1, of a job of so many items whose result has the
-    /// format `format`, a word. `None` where there is no such part.
+    /// Returns part `number` of `shards`, counted from 1, of a job with `items` items; `format`, a
+    /// word, is the format of the result. `None` if there is no such part.
     ///
     /// # Example
     /// ```
@@ -64,62 +64,62 @@ impl Shard {
         (1..=shards).contains(&number).then_some(Self { number, shards, items, format, job })
     }
 
-    /// Its number, from 1.
+    /// Number of the shard, from 1.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// How many there are.
+    /// Number of shards of the job.
     pub fn shards(&self) -> usize {
         self.shards
     }
 
-    /// The items of the whole job.
+    /// Number of items of the job.
     pub fn items(&self) -> usize {
         self.items
     }
 
-    /// The format of the whole result.
+    /// Format of the result.
     pub fn format(&self) -> &str {
         &self.format
     }
 
-    /// The items that are its own; of any two shards one has at most one more.
+    /// Range of the items of the shard; sizes of shards differ by at most one.
     pub fn range(&self) -> Range<usize> {
         let cut =
             |number: usize| (self.items as u128 * number as u128 / self.shards as u128) as usize;
         cut(self.number - 1)..cut(self.number)
     }
 
-    /// The job of this part alone, for a journal.
+    /// Fingerprint of this part of the job, for a journal.
     pub fn own_job(&self) -> JobFingerprint {
         let job = self.job.clone().part("shard", self.number as u64);
         job.part("shards", self.shards as u64)
     }
 
-    /// In what the whole that another shard is of differs from the whole of this one; empty if both
-    /// are parts of one result.
+    /// Lists the names of the differences between the jobs of two shards; empty if both are parts
+    /// of one result.
     pub fn differences(&self, other: &Self) -> String {
         JobFingerprint::lasting(&self.whole()).differences(&other.whole())
     }
 
-    /// What all shards of one result have in common, and no others.
+    /// Text that identifies the job: equal for all shards of one result, and different for others.
     pub fn whole(&self) -> String {
         let Self { shards, items, format, job, .. } = self;
         format!("shards={shards} items={items} format={format} command={job}")
     }
 
-    /// The first line of its file.
+    /// First line of the shard's file.
     pub fn first_line(&self) -> String {
         let (Range { start, end }, number) = (self.range(), self.number);
         let text = format!("{MAGIC}{VERSION} shard={number} range={start}..{end} {}", self.whole());
         format!("{text} sum={:08x}\n", crc32fast::hash(text.as_bytes()))
     }
 
-    /// Writes a file of what `write` writes.
+    /// Writes the file of a shard; `write` writes its bytes.
     ///
     /// # Errors
-    /// Those of `write` and of `out`.
+    /// Errors of `write` and of `out`.
     pub fn write<E: From<io::Error>>(
         &self,
         out: &mut dyn Write,
@@ -131,7 +131,7 @@ impl Shard {
         Ok(out.out.write_all(last_line(out.sum.finalize()).as_bytes())?)
     }
 
-    /// The shard that a first line is of.
+    /// Parses a first line.
     fn parse(line: &str) -> Option<Self> {
         let text = line.strip_prefix(&format!("{MAGIC}{VERSION} "))?.rsplit_once(" sum=")?.0;
         let (parts, job) = text.split_once(" command=")?;
@@ -143,20 +143,20 @@ impl Shard {
         let which = (number("shard")?, number("shards")?);
         let shard =
             Self::new(which, &JobFingerprint::lasting(job), number("items")?, &value("format")?)?;
-        // Its range and its number follow from the rest.
+        // The number and the range follow from the other values.
         (shard.first_line() == line).then_some(shard)
     }
 }
 
-/// The last line of a file, after bytes with this CRC-32.
+/// Last line of a file after bytes with this CRC-32.
 pub fn last_line(sum: u32) -> String {
     format!("end sum={sum:08x}\n")
 }
 
-/// Reads which shard a file is; `path` is for errors.
+/// Reads the first line of a shard; error messages name `path`.
 ///
 /// # Errors
-/// What cannot be read, is no shard, is one of a later version, or is damaged.
+/// The file cannot be read, is not a shard, is of a later version, or is damaged.
 pub fn read_first(path: &Path, reader: &mut impl BufRead) -> Result<Shard> {
     let mut line = Vec::new();
     let read = reader.take(LONGEST).read_until(b'\n', &mut line);
@@ -173,11 +173,11 @@ pub fn read_first(path: &Path, reader: &mut impl BufRead) -> Result<Shard> {
     }
 }
 
-/// Reads a shard and hands over its bytes, block after block; `path` is for errors. Only at the end
-/// it is known whether they were good.
+/// Reads a shard and passes its bytes to `take` block by block; error messages name `path`. The
+/// bytes are verified only at the end.
 ///
 /// # Errors
-/// As [`read_first`], or what `take` says.
+/// Errors of [`read_first`] and of `take`.
 pub fn read<E: From<Error>>(
     path: &Path,
     mut reader: impl BufRead,
@@ -186,7 +186,7 @@ pub fn read<E: From<Error>>(
     let shard = read_first(path, &mut reader)?;
     let mut sum = Hasher::new();
     sum.update(shard.first_line().as_bytes());
-    // What may be the last line is held back.
+    // Bytes that may belong to the last line are held back.
     let mut held = Vec::new();
     loop {
         let read = reader.by_ref().take(BLOCK).read_to_end(&mut held);
@@ -208,7 +208,7 @@ fn damaged(path: &Path, reason: &str) -> Error {
     treeport::Error::DamagedTree { path: path.into(), reason: reason.into() }.into()
 }
 
-/// A writer that keeps the checksum of what it has written.
+/// A writer that computes the checksum of the bytes written.
 struct Summed<'a> {
     out: &'a mut dyn Write,
     sum: Hasher,
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(String::from_utf8(file(&shard, b"0,1,0.5\n")).unwrap(), expected);
     }
 
-    /// Cut anywhere, with any bit changed, or longer: an error, and never other bytes.
+    /// A truncated, changed or longer file is an error.
     #[test]
     fn damage_is_found() {
         let whole = file(&shard((1, 2), 5), b"0,1,0.5\n0,2,1\n");
@@ -300,13 +300,13 @@ mod tests {
             "`a.shard` is damaged: it was cut off or changed; copy it again or write it anew"
         );
         let error = read_all(b"left,right,distance\n").unwrap_err().to_string();
-        assert!(error.starts_with("`a.shard` is no shard"), "{error}");
+        assert!(error.starts_with("`a.shard` is not a shard"), "{error}");
         let later = String::from_utf8(whole).unwrap().replace("shard-1 ", "shard-2 ");
         let error = read_all(later.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("reads version 1, the file has version 2"), "{error}");
     }
 
-    /// A line or a file without an end: what is held does not grow with it.
+    /// A file without line feeds: the buffer stays bounded.
     #[test]
     fn no_more_is_held_than_a_line_and_a_block() {
         let endless = MAGIC.as_bytes().chain(io::repeat(b'1'));

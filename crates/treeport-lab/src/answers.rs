@@ -1,5 +1,5 @@
-//! The predictions of a method for unseen pairs, without and with one factor from the
-//! training labels.
+//! Predictions of a method for test pairs, unscaled and scaled by a factor from the training
+//! labels.
 //!
 //! Methods often differ only by that factor, so every table has both.
 
@@ -13,53 +13,54 @@ use treeport::{
     Error, Fit, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Result, Score, fit,
 };
 
-/// Labels to learn from, and those of unseen pairs.
+/// Training labels and test labels.
 pub type Split<'a> = (&'a Labelled, &'a Labelled);
 
-/// Predictions for the first unseen pairs, or for all.
+/// Predictions for the first test pairs, or for all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
-    /// As they are.
+    /// Unscaled.
     pub plain: Vec<f64>,
-    /// After one factor from the training labels.
+    /// Scaled by one factor from the training labels.
     pub scaled: Vec<f64>,
 }
 
 impl Answers {
-    /// From what a method says about the first training pairs, or about all, and about unseen ones.
+    /// Scales predictions by the factor fitted to the predictions `seen` for the first training
+    /// pairs, or for all.
     pub fn new(train: &Labelled, seen: &[f64], unseen: Vec<f64>) -> Self {
         let factor = score::factor(seen, &train.distances()[..seen.len()]);
         Self { scaled: unseen.iter().map(|d| factor * d).collect(), plain: unseen }
     }
 
-    /// What a method says about both kinds of pairs.
+    /// Collects the predictions of a method for both kinds of pairs.
     ///
     /// # Errors
-    /// Those of the method.
-    pub fn of(data: Split<'_>, says: impl Fn(&Labelled) -> Result<Vec<f64>>) -> Result<Self> {
+    /// Errors of the method.
+    pub fn of(data: Split<'_>, predict: impl Fn(&Labelled) -> Result<Vec<f64>>) -> Result<Self> {
         let (train, test) = data;
-        Ok(Self::new(train, &says(train)?, says(test)?))
+        Ok(Self::new(train, &predict(train)?, predict(test)?))
     }
 
-    /// What a model says.
+    /// Collects the predictions of a model.
     ///
     /// # Errors
-    /// Measures on other points; `Cancelled` when `progress` asks to stop.
+    /// Measures on other points; `Cancelled` if `progress` requests a stop.
     pub fn of_model(model: &Model, data: Split<'_>, progress: &Progress<'_>) -> Result<Self> {
         Self::of(data, |data| model.pairs(data.measures(), data.pairs(), progress))
     }
 
-    /// The mean of the training labels, for every pair.
+    /// Predicts the mean of the training labels for every pair.
     pub fn of_mean_label((train, test): Split<'_>) -> Self {
         let [mean, _] = train.null_baselines().map(|baseline| baseline.constant);
         Self::new(train, &vec![mean; train.len()], vec![mean; test.len()])
     }
 
-    /// What the flow level of an estimator says once it is calibrated, and how often the exact
-    /// solver said it.
+    /// Predicts by the flow level of an estimator after calibration; also returns the number of
+    /// pairs solved exactly.
     ///
     /// # Errors
-    /// Measures on other points; `Cancelled` when `progress` asks to stop.
+    /// Measures on other points; `Cancelled` if `progress` requests a stop.
     pub fn of_flow(
         estimator: Estimator,
         (train, test): Split<'_>,
@@ -72,23 +73,23 @@ impl Answers {
         Ok((Self { plain: of(|e| e.raw), scaled: of(|e| e.value) }, solved))
     }
 
-    /// How well both do on the pairs they are for.
+    /// Scores both predictions.
     pub fn scores(&self, test: &Labelled) -> [Score; 2] {
         let exact = &test.distances()[..self.plain.len()];
         [&self.plain, &self.scaled].map(|found| Score::new(found, exact))
     }
 }
 
-/// Options that leave a method as its authors have it: labels set the scale only where a tree is
-/// learned from them.
+/// Returns options for a method as published: labels set the scale only if a tree is learned from
+/// them.
 pub fn as_it_is(method: Method, seed: u64) -> FitOptions {
     FitOptions { scale: method.takes().learning, seed, ..FitOptions::of(method) }
 }
 
-/// [`fit()`], all of it or nothing: the best tree of a run that was stopped is no result.
+/// Runs [`fit()`] without partial results: the best tree of an interrupted run is discarded.
 ///
 /// # Errors
-/// As [`fit()`]; `Cancelled` when `progress` asks to stop.
+/// Errors of [`fit()`]; `Cancelled` if `progress` requests a stop.
 pub fn fit_whole(
     metric: &GroundMetric,
     data: &Labelled,
@@ -97,9 +98,9 @@ pub fn fit_whole(
 ) -> Result<Fit> {
     let stopped = AtomicBool::new(false);
     let watch = |state: &State<'_>| {
-        let goes_on = progress(state);
-        stopped.fetch_or(!goes_on, Ordering::Relaxed);
-        goes_on
+        let continues = progress(state);
+        stopped.fetch_or(!continues, Ordering::Relaxed);
+        continues
     };
     let fitted = fit(metric, Some(data), options, &watch)?;
     if stopped.into_inner() { Err(Error::Cancelled) } else { Ok(fitted) }

@@ -1,7 +1,7 @@
-//! Which of the real data sets are at hand, and where their files are.
+//! Lookup of the real data sets and their files.
 //!
-//! The data do not come with the crate: the caller names the folder that holds one folder per set.
-//! A set that is missing or incomplete is reported, so that an experiment can run on the others.
+//! The data are not part of the crate: the caller names a folder with one subfolder per set.
+//! Missing or incomplete sets are reported, so that an experiment can run on the others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use treeport::Error;
 use treeport_jobs::fingerprint::Mix;
 
-/// What a data set consists of.
+/// Kind of content of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Words with embeddings, documents as measures on them.
+    /// Words with embeddings, and documents as measures on them.
     Text,
     /// Nodes and weighted edges; distances are shortest paths.
     Graph,
@@ -20,11 +20,11 @@ pub enum Kind {
     Matrix,
     /// Coordinates.
     Points,
-    /// Samples on the tips of a known tree, with the tips' distances.
+    /// Samples on the tips of a known tree, with the distances of the tips.
     Tree,
 }
 
-/// The sets we know, in the order of their tables.
+/// Known data sets, in the order of their tables.
 pub const KNOWN: [(&str, Kind); 10] = [
     ("bbcsport", Kind::Text),
     ("bbcsport_w2v1k", Kind::Text),
@@ -38,7 +38,7 @@ pub const KNOWN: [(&str, Kind); 10] = [
     ("otu_globalpatterns", Kind::Tree),
 ];
 
-/// The files of a set; those in `Option` are not part of every set of the kind.
+/// Files of a data set; those in `Option` may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the data folder's README describes each file")]
 pub enum Files {
@@ -70,47 +70,47 @@ pub enum Files {
     },
 }
 
-/// One data set with all the files its kind needs.
+/// A data set with all required files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
     /// Name of the set and of its folder.
     pub name: &'static str,
-    /// What it consists of.
+    /// Kind of content.
     pub kind: Kind,
-    /// Where its files are.
+    /// Paths of its files.
     pub files: Files,
 }
 
-/// A set that cannot be used, with the first file that is not there.
+/// A data set that cannot be used, with the first missing file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDataset {
     /// Name of the set and of its folder.
     pub name: &'static str,
-    /// The file that was looked for.
+    /// Path of the missing file.
     pub path: PathBuf,
 }
 
-/// What a data folder holds.
+/// Content of a data folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataFolder {
-    /// Sets with all their files.
+    /// Complete data sets.
     pub present: Vec<Dataset>,
-    /// Sets that are absent or incomplete.
+    /// Missing or incomplete data sets.
     pub missing: Vec<MissingDataset>,
 }
 
 impl DataFolder {
-    /// The set of this name, if it is present.
+    /// Returns the set of this name, if it is complete.
     pub fn get(&self, name: &str) -> Option<&Dataset> {
         self.present.iter().find(|set| set.name == name)
     }
 }
 
 impl Dataset {
-    /// A number that follows the contents of all its files.
+    /// Hashes the contents of all its files.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// A file cannot be read.
     pub fn fingerprint(&self) -> Result<u64, Error> {
         let mut mix = Mix::new();
         for path in self.files.all() {
@@ -122,7 +122,7 @@ impl Dataset {
 }
 
 impl Files {
-    /// All of them, in a fixed order.
+    /// Returns all files in a fixed order.
     fn all(&self) -> Vec<&Path> {
         let (files, others): (Vec<&PathBuf>, [Option<&PathBuf>; 1]) = match self {
             Self::Text { vocab, embeddings, docs, docs_with_stop_words, labels, split } => {
@@ -137,7 +137,7 @@ impl Files {
     }
 }
 
-/// Looks for every known set below `root`. A folder that does not exist holds none of them.
+/// Finds every known set below `root`; a missing folder has none.
 pub fn find(root: &Path) -> DataFolder {
     let mut found = DataFolder::default();
     for (name, kind) in KNOWN {
@@ -149,7 +149,7 @@ pub fn find(root: &Path) -> DataFolder {
     found
 }
 
-/// The files of a kind in a folder, or the first that is not there.
+/// Returns the files of a kind in a folder, or the first missing one.
 fn files(folder: &Path, kind: Kind) -> Result<Files, PathBuf> {
     let file = |name: &str| {
         let path = folder.join(name);

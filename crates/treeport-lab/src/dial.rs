@@ -1,5 +1,4 @@
-//! The accuracy dial on many scenes: error and certified width at every level, beside what it has
-//! to beat.
+//! Levels of accuracy on many scenes: error and certified width at every level, with baselines.
 
 use std::time::Duration;
 
@@ -14,31 +13,31 @@ use treeport_report::timing::{time_exact, time_model, time_pairs};
 use crate::answers::{Answers, as_it_is, fit_whole};
 use crate::scene::Scene;
 
-/// One level on one scene.
+/// Results of one level on one scene.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelRow {
     /// `average` (an untrained tree), `learned` (one tree), or a [`Level`].
     pub level: &'static str,
-    /// Without a factor.
+    /// Score without a factor.
     pub plain: Score,
-    /// After one factor from the training labels.
+    /// Score after one factor from the training labels.
     pub scaled: Score,
-    /// Mean and median of upper/lower − 1; only where there are bounds.
+    /// Mean and median of upper/lower − 1, if there are bounds.
     pub width: Option<(f64, f64)>,
-    /// The score of a value between those bounds, on the same labels.
+    /// Score of a value between those bounds, on the same labels.
     pub between: Option<Score>,
-    /// Seconds for one pair, on one thread, and how many times that the exact solver takes.
+    /// Seconds per pair on one thread.
     pub seconds: f64,
-    /// Exact seconds divided by these.
+    /// Time of the exact solver divided by `seconds`.
     pub ratio: f64,
 }
 
-/// Runs the dial with a forest of `trees` perturbed average-linkage trees, which answer also where
-/// the exact solver would be faster.
+/// Evaluates the levels of a forest of `trees` perturbed average-linkage trees, even where the
+/// exact solver would be faster.
 ///
 /// # Errors
-/// [`Error::Cancelled`](treeport::Error::Cancelled) when `progress`, which counts pairs, asks to
-/// stop; else none for a scene that was made (never seen: an answer without proof).
+/// [`Error::Cancelled`](treeport::Error::Cancelled) if `progress`, which counts pairs, requests a
+/// stop; otherwise none for a generated scene (never seen: a result without a certificate).
 pub fn run(
     scene: &Scene,
     trees: usize,
@@ -77,7 +76,7 @@ pub fn run(
     Ok(rows)
 }
 
-/// The untrained tree and the learned one, each times one factor.
+/// Evaluates the untrained tree and the learned one, each scaled by one factor.
 fn single_trees(
     scene: &Scene,
     seed: u64,
@@ -118,7 +117,7 @@ mod tests {
             let rows = run(&scene, 4, 1, &silent).unwrap();
             let errors: Vec<f64> = rows[2..].iter().map(|row| row.scaled.mean).collect();
             assert!(errors.is_sorted_by(|low, high| high <= low), "{name}: {errors:?}");
-            // With their bounds at hand flow and arcs come at least as close.
+            // With their bounds, flow and arcs are at least as accurate.
             let between = |k: usize| rows[k].between.as_ref().unwrap().mean;
             assert!(between(3) <= errors[1] && between(4) <= errors[2] * (1.0 + 1e-9), "{name}");
         }

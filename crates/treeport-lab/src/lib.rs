@@ -1,8 +1,8 @@
 //! Data sets, generators, judges, experiments and benchmarks for treeport.
 //!
-//! Nothing here is needed to use the library: this crate makes inputs for it ([`generate`],
-//! [`datasets`]), judges its answers ([`exact`]), repeats the paper's experiments ([`experiment`])
-//! and measures its speed ([`mod@bench`]).
+//! The library does not need this crate: it generates inputs ([`generate`], [`datasets`]), has a
+//! reference solver ([`exact`]), repeats the paper's experiments ([`experiment`]) and measures
+//! speed ([`mod@bench`]).
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).

@@ -1,6 +1,6 @@
-//! The `treeport-lab` command line: how fast, and how close to the paper.
+//! The `treeport-lab` command line: speed, and agreement with the paper.
 //!
-//! What it says goes through `output` of [`terminal`], as in the `treeport` binary.
+//! All output goes through `output` of [`terminal`], as in the `treeport` binary.
 
 mod commands;
 
@@ -16,10 +16,10 @@ use commands::{bench, reproduce};
 #[derive(Debug, Parser)]
 #[command(name = "treeport-lab", version = env!("TREEPORT_VERSION"), after_help = EXAMPLE)]
 struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: Command,
-    /// What every command obeys.
+    /// Options of every command.
     #[command(flatten)]
     global: Global,
 }
@@ -32,7 +32,7 @@ Examples:
 Results go to stdout, everything else to stderr.
 Exit codes: 0 done, 2 bad input or usage, 130 interrupted.";
 
-/// One variant per command; each has its own file in `commands/`.
+/// The commands; each has its own file in `commands/`.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure speed against a peer on the same data.
@@ -42,7 +42,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Our data are our own: no option would help against an error in them.
+    // Our data are part of the program, so no option helps against an error in them.
     let matches = terminal::matches(Cli::command());
     let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     terminal::finish(run(&args), Cli::command, |_| None)

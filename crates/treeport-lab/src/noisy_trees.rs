@@ -1,9 +1,9 @@
-//! Can a hidden tree be learned from transport distances? \[CTW24\], "Learning Topologies of Random
+//! Recovery of hidden trees from transport distances: \[CTW24\], "Learning Topologies of Random
 //! Trees".
 //!
-//! A random tree with unit edges; its leaf distances, blurred by noise, give the start; exact
-//! transport distances between random measures on its leaves are the labels. How close is the
-//! learned tree?
+//! The hidden tree is random with unit edges. Its noisy leaf distances give the start, and exact
+//! transport distances between random measures on its leaves are the labels. The experiment
+//! measures how close the learned tree is to the hidden one.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -19,20 +19,20 @@ use crate::generate::{
 /// Training pairs, as in the paper.
 const TRAINING_PAIRS: usize = 200;
 
-/// Pairs the learner never sees.
+/// Test pairs.
 const TEST_PAIRS: usize = 50;
 
-/// How a tree is made from the noisy start.
+/// Method that recovers a tree from the noisy start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryMethod {
     /// Learned from transport distances.
     Learned(Kind),
-    /// The cluster tree of the noisy distances, its edges fitted to the true ones.
+    /// The cluster tree of the noisy distances, with edges fitted to the true ones.
     CTwd,
 }
 
 impl RecoveryMethod {
-    /// All of them, ours first.
+    /// All methods, ours first.
     pub const ALL: [Self; 4] = [
         Self::Learned(Kind::Additive),
         Self::Learned(Kind::Ultrametric),
@@ -40,7 +40,7 @@ impl RecoveryMethod {
         Self::CTwd,
     ];
 
-    /// The name in the table.
+    /// Name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Learned(Kind::Additive) => "additive",
@@ -51,19 +51,19 @@ impl RecoveryMethod {
     }
 }
 
-/// How close one learned tree came to the hidden one.
+/// Errors of one recovered tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recovery {
-    /// dist(T̂, T) = 2/(N(N−1)) · ‖D_T̂ − D_T‖ (Frobenius): 0 if every leaf distance is right.
+    /// dist(T̂, T) = 2/(N(N−1)) · ‖D_T̂ − D_T‖ (Frobenius): 0 if every leaf distance is correct.
     pub tree_distance: f64,
-    /// Mean relative error of W₁ on pairs the learner never saw.
+    /// Mean relative error of W₁ on test pairs.
     pub relative_error: f64,
-    /// Mean absolute error of W₁ on the same pairs.
+    /// Mean absolute error of W₁ on test pairs.
     pub absolute_error: f64,
 }
 
-/// Recovers `count` hidden trees at one noise level, in parallel; tree `t` depends on `seed + t`
-/// alone.
+/// Recovers `count` hidden trees at one noise level, in parallel; tree `t` depends only on `seed +
+/// t`.
 ///
 /// # Errors
 /// None for a noise of at least 0.
@@ -72,42 +72,45 @@ pub fn recover_many(
     sigma: f64,
     seed: u64,
     method: Linkage,
-    way: RecoveryMethod,
+    recovery: RecoveryMethod,
 ) -> treeport::Result<Vec<Recovery>> {
-    (0..count).into_par_iter().map(|t| recover(&mut seeded(seed + t), sigma, method, way)).collect()
+    (0..count)
+        .into_par_iter()
+        .map(|t| recover(&mut seeded(seed + t), sigma, method, recovery))
+        .collect()
 }
 
-/// Hides a tree of 20 to 40 nodes, blurs its distances, and learns it back.
+/// Draws a hidden tree of 20 to 40 nodes, adds noise to its distances, and recovers it.
 fn recover(
     rng: &mut Random,
     sigma: f64,
     method: Linkage,
-    way: RecoveryMethod,
+    recovery: RecoveryMethod,
 ) -> treeport::Result<Recovery> {
     let hidden = random_unit_tree(rng.random_range(20..=40), rng)?;
-    let (_, found) = attempt(&hidden, rng, sigma, method, way)?;
+    let (_, found) = attempt(&hidden, rng, sigma, method, recovery)?;
     judge(&hidden, &found, rng)
 }
 
-/// The start and the tree that was made of it.
+/// Returns the start and the recovered tree.
 fn attempt(
     hidden: &Tree,
     rng: &mut Random,
     sigma: f64,
     method: Linkage,
-    way: RecoveryMethod,
+    recovery: RecoveryMethod,
 ) -> treeport::Result<(Tree, Tree)> {
     let truth = leaf_distances(hidden);
     let blurred = noisy_distances(&truth, sigma, rng)?;
     let blurred = GroundMetric::from_condensed(hidden.leaves(), blurred)?;
     let start = linkage(&blurred, method, &treeport::silent)?;
     let data = labelled(hidden, TRAINING_PAIRS, rng)?;
-    let found = match way {
+    let found = match recovery {
         RecoveryMethod::Learned(kind) => {
             learn(&start, &data, &recovery_options(kind), &silent)?.tree
         }
         RecoveryMethod::CTwd => {
-            // Branching and depth of its authors.
+            // Branching and depth used by its authors.
             let shape = cluster_tree(&blurred, Splitting::Farthest, 5, 6, 0, &silent)?;
             let metric = GroundMetric::from_condensed(hidden.leaves(), truth)?;
             fit_points(&shape, &metric, &EdgeOptions::default(), &silent)?.tree
@@ -116,11 +119,11 @@ fn attempt(
     Ok((start, found))
 }
 
-/// A hidden tree of so many nodes, its noisy start and what is learned from it, with their dist(T̂,
-/// T).
+/// Recovers one hidden tree of `nodes` nodes; returns it with its noisy start and the learned tree,
+/// and their dist(T̂, T).
 ///
 /// # Errors
-/// Fewer than three nodes, or a noise below 0.
+/// Fewer than three nodes, or a negative noise level.
 pub fn one_recovery(
     nodes: usize,
     sigma: f64,
@@ -135,12 +138,12 @@ pub fn one_recovery(
     Ok([("hidden", hidden, 0.0), ("noisy start", start, far), ("recovered", found, near)])
 }
 
-/// Pairs of random measures with their transport distance on a tree.
+/// Labels pairs of random measures by their transport distance on a tree.
 fn labelled(tree: &Tree, count: usize, rng: &mut Random) -> treeport::Result<Labelled> {
     labelled_by(tree, &uniform_measures(tree.leaves(), 2 * count, rng)?)
 }
 
-/// 2/(N(N−1)) · ‖D_T̂ − D_T‖, over the whole matrix: every pair counts twice.
+/// Computes 2/(N(N−1)) · ‖D_T̂ − D_T‖ over the whole matrix: every pair counts twice.
 fn tree_distance(hidden: &Tree, found: &Tree) -> f64 {
     let n = hidden.leaves() as f64;
     let (truth, ours) = (leaf_distances(hidden), leaf_distances(found));
@@ -159,12 +162,12 @@ fn judge(hidden: &Tree, learned: &Tree, rng: &mut Random) -> treeport::Result<Re
     })
 }
 
-/// The options that recover hidden trees best among those we tried.
+/// Returns the options that recover hidden trees best among those we tried.
 fn recovery_options(kind: Kind) -> LearnOptions {
     LearnOptions { kind, epochs: 400, learning_rate: 1.0, ..LearnOptions::default() }
 }
 
-/// The table of the paper: (way, σ, dist(T̂, T), W₁ error as printed there).
+/// The table of the paper: (method, σ, dist(T̂, T), W₁ error as printed there).
 pub const PAPER: [(RecoveryMethod, f64, f64, f64); 12] = [
     (RecoveryMethod::Learned(Kind::Ultrametric), 2.0, 0.506, 0.268),
     (RecoveryMethod::Learned(Kind::Ultrametric), 3.0, 0.528, 0.265),

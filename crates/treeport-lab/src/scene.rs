@@ -1,10 +1,9 @@
-//! What a method is judged on: a ground metric, labelled pairs to learn from, and labelled pairs it
-//! has not seen.
+//! Test scenes: a ground metric, labeled training pairs, and labeled test pairs.
 //!
-//! Scenes have names. Made here: `uniform-D` (100 points of [−10, 10]^D) and `plane-S` (500 points
-//! of the unit square, measures of S points). From a data folder: the name of a set. Sets without
-//! measures of their own get random ones, of one of two kinds ([`Masses`]); documents are split as
-//! their set says, so that no test document was seen in training.
+//! Scenes have names. Generated: `uniform-D` (100 points of [−10, 10]^D) and `plane-S` (500 points
+//! of the unit square, measures with S points). From a data folder: the name of a data set. Data
+//! sets without measures get random ones of one of two kinds ([`Masses`]); documents are split as
+//! defined by their set, so that test documents are not used for training.
 
 use std::fs::File;
 use std::path::Path;
@@ -21,32 +20,32 @@ use crate::generate::{
 };
 pub use crate::synthetic::Masses;
 
-/// A metric with labelled pairs.
+/// A metric with labeled pairs.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What it is called.
+    /// Name of the scene.
     pub name: String,
-    /// How far points are apart; graphs are materialized.
+    /// Ground metric; graphs are materialized.
     pub metric: GroundMetric,
-    /// What to learn from.
+    /// Training labels.
     pub train: Labelled,
-    /// What to judge by.
+    /// Test labels.
     pub test: Labelled,
 }
 
-/// How many pairs a scene has, and where its randomness comes from.
+/// Numbers of pairs of a scene, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SceneOptions {
-    /// Labelled pairs to learn from.
+    /// Number of labeled training pairs.
     pub train: usize,
-    /// Labelled pairs to judge by.
+    /// Number of labeled test pairs.
     pub test: usize,
     /// Seed of points, measures and pairs.
     pub seed: u64,
 }
 
-/// The scenes of the paper and beyond, in the order of the tables; those of the data folder that
-/// are there.
+/// Names the scenes of the paper and others, in the order of the tables; those of the data folder
+/// only if present.
 pub fn names(data: Option<&Path>) -> Vec<String> {
     let mut names: Vec<String> = [2, 5, 8, 17].iter().map(|d| format!("uniform-{d}")).collect();
     names.extend([5, 25, 100].iter().map(|s| format!("plane-{s}")));
@@ -57,17 +56,17 @@ pub fn names(data: Option<&Path>) -> Vec<String> {
     names
 }
 
-/// Whether a scene's measures are drawn, so that [`Masses`] matters.
+/// Checks whether a scene's measures are random, so that [`Masses`] applies.
 pub fn has_random_measures(name: &str) -> bool {
     let drawn = ["usca312", "usair97", "belfast", "kuopio", "rnaseq_10x", "pbmc68k_reduced"];
     name.starts_with("uniform-") || drawn.contains(&name)
 }
 
 impl Scene {
-    /// Makes or reads a scene and labels its pairs; `progress` counts labels.
+    /// Generates or reads a scene and labels its pairs; `progress` counts labels.
     ///
     /// # Errors
-    /// A name that is unknown or not in the folder, a file that cannot be read, or a wish to stop.
+    /// The name is unknown or not in the folder; a file cannot be read; `progress` requests a stop.
     pub fn new(
         name: &str,
         masses: Masses,
@@ -76,32 +75,33 @@ impl Scene {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let mut rng = seeded(options.seed);
-        let bare = Bare::new(name, masses, data, options, &mut rng)?;
-        let [train_pairs, test_pairs] = [(options.train, &bare.train), (options.test, &bare.test)]
-            .map(|(count, measures)| random_pairs(count, measures.len(), &mut rng));
+        let scene = UnlabeledScene::new(name, masses, data, options, &mut rng)?;
+        let [train_pairs, test_pairs] =
+            [(options.train, &scene.train), (options.test, &scene.test)]
+                .map(|(count, measures)| random_pairs(count, measures.len(), &mut rng));
         let (train_pairs, test_pairs) = (train_pairs?, test_pairs?);
-        let train = Labelled::solve(&bare.metric, &bare.train, train_pairs, progress)?;
+        let train = Labelled::solve(&scene.metric, &scene.train, train_pairs, progress)?;
         let further = |state: &State<'_>| {
             progress(&State { done: train.len() + state.done, total: None, ..*state })
         };
-        let test = Labelled::solve(&bare.metric, &bare.test, test_pairs, &further)?;
+        let test = Labelled::solve(&scene.metric, &scene.test, test_pairs, &further)?;
         let name = if has_random_measures(name) {
             format!("{name}, {}", if masses == Masses::Full { "all points" } else { "subset" })
         } else {
             name.into()
         };
-        Ok(Self { name, metric: bare.metric, train, test })
+        Ok(Self { name, metric: scene.metric, train, test })
     }
 }
 
 /// A scene before its pairs are drawn.
-struct Bare {
+struct UnlabeledScene {
     metric: GroundMetric,
     train: Measures,
     test: Measures,
 }
 
-impl Bare {
+impl UnlabeledScene {
     fn new(
         name: &str,
         masses: Masses,
@@ -177,7 +177,7 @@ impl Bare {
         }
     }
 
-    /// Two measures for every pair that is asked for, but no more than a few hundred.
+    /// Draws two measures per requested pair, but at most a few hundred.
     fn with_random_measures(
         metric: GroundMetric,
         masses: Masses,
@@ -194,10 +194,10 @@ impl Bare {
     }
 }
 
-/// Random measures of a set at the most; pairs are drawn among them.
+/// Maximum number of random measures of a data set; pairs are drawn among them.
 const MOST_MEASURES: usize = 600;
 
-/// The documents of a set, with stop words where there are such; none where it has no documents.
+/// Reads the documents of a data set, with stop words if available; empty if it has no documents.
 pub(crate) fn documents(set: &Dataset) -> Result<Measures> {
     let docs = match &set.files {
         Files::Text { docs, docs_with_stop_words, .. } => {
@@ -213,7 +213,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     Ok(File::open(path).map_err(|source| Error::read(path, source))?)
 }
 
-/// Row numbers from one array of an `.npz`.
+/// Reads row numbers from an array of an `.npz`.
 fn rows_of(path: &Path, name: &str) -> Result<Vec<usize>> {
     let values = npz::read_one(open(path)?, name).and_then(Array::into_f64)?;
     Ok(values.into_iter().map(|row| row as usize).collect())

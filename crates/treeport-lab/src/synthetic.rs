@@ -1,10 +1,8 @@
-//! Random points and every method: \[CTW24\], the synthetic data sets, with its figures beside
-//! ours.
+//! Every method on random points: \[CTW24\], the synthetic data sets, with its figures beside ours.
 //!
-//! 100 points, 200 labelled pairs to learn from and 50 to be judged on. The paper says
-//! "full-support distributions"; the generator its authors published spreads equal mass over a
-//! random subset. Both are run: a method's figure depends on which it is more than on most details
-//! of the method.
+//! 100 points, 200 labeled training pairs and 50 test pairs. The paper says "full-support
+//! distributions"; the generator published by its authors spreads equal mass over a random subset.
+//! Both are run, because they affect the figures more than most details of a method.
 
 use rayon::prelude::*;
 use treeport::build::quadtree;
@@ -20,7 +18,7 @@ const POINTS: usize = 100;
 const TRAINING_PAIRS: usize = 200;
 const TEST_PAIRS: usize = 50;
 
-/// The distribution of points.
+/// Distribution of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cloud {
     /// Uniform in [−10, 10]^d.
@@ -30,7 +28,7 @@ pub enum Cloud {
 }
 
 impl Cloud {
-    /// The name of its table.
+    /// Name of its table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -39,12 +37,12 @@ impl Cloud {
     }
 }
 
-/// The distribution of masses.
+/// Distribution of masses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masses {
     /// Independent uniform masses on all points.
     Full,
-    /// Equal masses on a random subset, whose size is uniform too.
+    /// Equal masses on a random subset of uniform size.
     Subset,
 }
 
@@ -55,20 +53,20 @@ pub enum Entry {
     MeanLabel,
     /// One of [`Method::ALL`].
     Method(Method),
-    /// The true cost of a quadtree's plan.
+    /// The exact cost of a quadtree's plan.
     Flowtree,
     /// Sinkhorn with ε = 1 in the unit of the points, as in the paper.
     Sinkhorn,
 }
 
 impl Entry {
-    /// All rows, in the order of the table.
+    /// Iterates over all rows, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         let methods = Method::ALL.iter().copied().map(Self::Method);
         [Self::MeanLabel].into_iter().chain(methods).chain([Self::Flowtree, Self::Sinkhorn])
     }
 
-    /// The name in the table.
+    /// Name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanLabel => "mean-label",
@@ -89,18 +87,18 @@ impl Entry {
     }
 }
 
-/// The scores of one method, over all runs.
+/// Scores of one method, over all runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MethodScores {
-    /// Which method.
+    /// The method.
     pub entry: Entry,
-    /// Without a factor.
+    /// Score without a factor.
     pub plain: Score,
-    /// After one factor from the training labels.
+    /// Score after one factor from the training labels.
     pub scaled: Score,
 }
 
-/// Runs every method on `runs` data sets of one kind; data set `r` depends on `seed + r` alone.
+/// Runs every method on `runs` data sets of one kind; data set `r` depends only on `seed + r`.
 ///
 /// # Errors
 /// None for a dimension of at least 1.
@@ -125,7 +123,7 @@ pub fn compare(
     Ok(Entry::all().enumerate().map(pooled).collect())
 }
 
-/// What every entry says about the test pairs of one data set.
+/// Predictions of every entry for the test pairs of one data set.
 struct Run {
     exact: Vec<f64>,
     answers: Vec<Answers>,
@@ -195,7 +193,7 @@ fn spread(masses: Masses, count: usize, rng: &mut Random) -> treeport::Result<Me
     }
 }
 
-/// The dimensions of the paper.
+/// Dimensions in the paper.
 pub const DIMS: [usize; 6] = [2, 5, 8, 11, 14, 17];
 
 /// The paper's tables for both kinds of points: mean ± standard deviation, by method and dimension.

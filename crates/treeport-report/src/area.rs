@@ -1,10 +1,10 @@
-//! The part of a picture where data are drawn, with values along its edges.
+//! The area of a picture in which data are drawn.
 
 use std::fmt::Write;
 
 use crate::svg::{self, Place, escape, num};
 
-/// The size of a picture, and the place of data in it.
+/// Size of a picture, and bounds of its plot area.
 pub(crate) struct PlotArea {
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -15,22 +15,22 @@ pub(crate) struct PlotArea {
 }
 
 impl PlotArea {
-    /// An empty picture.
+    /// Starts a picture.
     pub(crate) fn open(&self, title: &str, place: Place) -> String {
         svg::open(self.width, self.height, title, place)
     }
 
-    /// The place between the left edge, 0, and the right one, 1.
+    /// Maps 0 (left edge) to 1 (right edge) to a horizontal coordinate.
     pub(crate) fn x(&self, part: f64) -> f64 {
         self.left + part * (self.right - self.left)
     }
 
-    /// The place between the lower edge, 0, and the upper one, 1.
+    /// Maps 0 (lower edge) to 1 (upper edge) to a vertical coordinate.
     pub(crate) fn y(&self, part: f64) -> f64 {
         self.bottom - part * (self.bottom - self.top)
     }
 
-    /// A line of the grid, with its value at the left.
+    /// Draws a grid line with its value at the left.
     pub(crate) fn grid(&self, out: &mut String, y: f64, text: &str) {
         let Self { left, right, .. } = self;
         let _ = writeln!(
@@ -43,7 +43,7 @@ impl PlotArea {
         );
     }
 
-    /// A text centered under the horizontal axis.
+    /// Draws a text centered below the horizontal axis.
     pub(crate) fn below(&self, out: &mut String, x: f64, text: &str) {
         let (x, y, text) = (num(x), num(self.bottom + 17.0), escape(text));
         let _ = writeln!(

@@ -1,21 +1,21 @@
-//! Two hundred large cities, the data set behind the demo.
+//! Two hundred large cities, the data set of the demo.
 //!
-//! Great-circle distances between cities are a metric that can be judged by eye: a good tree keeps
-//! the continents together. Coordinates are of the city center, to a hundredth of a degree;
-//! populations are of the urban agglomeration around 2023, in thousands and rounded. What counts as
-//! an agglomeration differs from country to country, so read them as sizes, not as statistics.
+//! A tree of cities under great-circle distances can be checked by eye: a good one keeps continents
+//! together. Coordinates are those of the city center, to a hundredth of a degree; populations are
+//! those of the urban agglomeration around 2023, in rounded thousands. Countries define
+//! agglomerations differently, so use populations as sizes, not as statistics.
 
 /// Mean radius of the Earth in kilometers.
 pub const EARTH_RADIUS_KM: f64 = 6371.0088;
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct City {
     /// Name in English, unique in the table.
     pub name: &'static str,
     /// Two letters of ISO 3166.
     pub country: &'static str,
-    /// Continent of the city center: Istanbul counts as Europe, Honolulu as Oceania.
+    /// Continent of the city center: Istanbul is in Europe, Honolulu in Oceania.
     pub continent: &'static str,
     /// Degrees, north positive.
     pub latitude: f64,
@@ -25,10 +25,10 @@ pub struct City {
     pub population: f64,
 }
 
-/// The 200 cities, by continent and then by size.
+/// Returns the 200 cities, by continent and then by size.
 ///
 /// # Panics
-/// Never: the table is part of the crate and its tests read every row.
+/// Never: the table is part of the crate and its tests parse every row.
 ///
 /// # Example
 /// ```
@@ -39,7 +39,7 @@ pub fn cities() -> Vec<City> {
     include_str!("cities.csv").lines().skip(1).map(parse_row).collect()
 }
 
-/// Reads `name,country,continent,latitude,longitude,population`; no field holds a comma.
+/// Parses `name,country,continent,latitude,longitude,population`; no field contains a comma.
 fn parse_row(row: &'static str) -> City {
     let mut fields = row.split(',');
     let mut text = || fields.next().expect("every row of the embedded table has six fields");
@@ -48,21 +48,21 @@ fn parse_row(row: &'static str) -> City {
     City { name, country, continent, latitude: number(), longitude: number(), population: number() }
 }
 
-/// Length of the shortest way over a spherical Earth, in kilometers (haversine formula).
+/// Computes the great-circle distance on a spherical Earth, in kilometers (haversine formula).
 ///
 /// `d = 2R·asin √(sin²(Δφ/2) + cos φₐ · cos φ_b · sin²(Δλ/2))` with latitude φ and longitude λ.
 ///
-/// Haversine rather than the cosine rule, which loses half the digits for neighboring cities.
+/// Haversine instead of the cosine rule, which loses half of the digits for nearby cities.
 pub fn great_circle_km(a: &City, b: &City) -> f64 {
     let north = ((b.latitude - a.latitude).to_radians() / 2.0).sin();
     let east = ((b.longitude - a.longitude).to_radians() / 2.0).sin();
     let cosines = a.latitude.to_radians().cos() * b.latitude.to_radians().cos();
-    // Rounding can lift antipodes a hair above 1, where arcsin has no value.
+    // Rounding can lift antipodes slightly above 1, outside the domain of arcsin.
     let haversine = (north * north + cosines * east * east).min(1.0);
     2.0 * EARTH_RADIUS_KM * haversine.sqrt().asin()
 }
 
-/// Great-circle distances of all pairs, in the order of
+/// Computes the great-circle distances of all pairs, in the order of
 /// [`GroundMetric::from_condensed`](treeport::GroundMetric::from_condensed).
 pub fn condensed_distances(cities: &[City]) -> Vec<f64> {
     let after = |i: usize| cities[i + 1..].iter().map(move |b| great_circle_km(&cities[i], b));

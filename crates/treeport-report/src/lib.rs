@@ -1,10 +1,10 @@
-//! Pictures and pages of models and of their errors.
+//! Pictures and pages of models and their errors.
 //!
 //! Predictions and losses become charts ([`chart`], [`line_chart`], [`loss_chart`]), a tree becomes
-//! a [`dendrogram`], and all of them together, with scores, one page ([`report`]). [`timing`] says
-//! how long a pair takes. The [`demo`] does the whole job on a built-in data set, [`cities`]. All
-//! pictures are SVG and all pages HTML, returned as text: only the `terminal` module, behind a
-//! feature of that name, writes files and prints. It is what our command lines share.
+//! a [`dendrogram`], and [`report`] combines them with scores in one page. [`timing`] measures the
+//! time of a pair. The [`demo`] runs the complete workflow on a built-in data set, [`cities`].
+//! Pictures are SVG and pages HTML, returned as text: only the module `terminal`, behind the
+//! feature of that name, writes files and prints; both command lines share it.
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).

@@ -1,4 +1,4 @@
-//! Named lines through points, as a small chart.
+//! Small charts of named lines.
 
 use std::fmt::Write;
 
@@ -7,23 +7,22 @@ use crate::svg::{self, Place, escape, group_class, num};
 
 const AREA: PlotArea =
     PlotArea { width: 680.0, height: 320.0, left: 64.0, right: 544.0, top: 48.0, bottom: 276.0 };
-/// Values that span more than this ratio are drawn on a logarithmic axis.
+/// Values that span a larger ratio get a logarithmic axis.
 const LOG_ABOVE: f64 = 20.0;
 
-/// Names of the axes.
+/// Titles of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// Below the chart.
+    /// Title below the chart.
     pub x: &'a str,
-    /// Above the vertical axis; empty for none.
+    /// Title above the vertical axis; empty for none.
     pub y: &'a str,
 }
 
-/// Lines with their names, each through its points in order, as an SVG picture for light and dark
-/// pages.
+/// Draws named lines, each through its points in order, as an SVG picture for light and dark pages.
 ///
-/// Values that are not finite leave a gap. The vertical axis is logarithmic when all values are
-/// above 0 and span more than a factor of 20; the horizontal one begins at 0 unless that would
+/// Values that are not finite leave a gap. The vertical axis is logarithmic if all values are
+/// positive and span more than a factor of 20; the horizontal axis starts at 0 unless that would
 /// waste most of it.
 ///
 /// # Example
@@ -56,13 +55,13 @@ pub fn line_svg(
     out + "</svg>\n"
 }
 
-/// The least and the largest of the finite values.
+/// Returns the smallest and the largest finite value.
 fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
     values.filter(|v| v.is_finite()).fold(none, |(low, high), v| (low.min(v), high.max(v)))
 }
 
-/// The horizontal axis: what is at its ends.
+/// Range of the horizontal axis.
 struct Span {
     low: f64,
     high: f64,
@@ -85,7 +84,7 @@ impl Span {
     }
 }
 
-/// The vertical axis: which values are at the bottom and the top.
+/// Range of the vertical axis.
 struct Axis {
     low: f64,
     high: f64,
@@ -96,7 +95,7 @@ impl Axis {
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values);
         if low > 0.0 && high > LOG_ABOVE * low && high.is_finite() {
-            // A little room, so that lines do not lie on the frame.
+            // A margin keeps lines off the frame.
             let (low, high) = ((low / 1.15).max(f64::MIN_POSITIVE), (high * 1.15).min(f64::MAX));
             return Self { low, high, log: true };
         }
@@ -106,7 +105,7 @@ impl Axis {
 
     fn y(&self, value: f64) -> f64 {
         let part = if self.log {
-            // Not logarithms of ratios, which may be beyond the range of numbers.
+            // A difference of logarithms, because the ratio may overflow.
             (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
             (value - self.low) / (self.high - self.low)
@@ -114,7 +113,8 @@ impl Axis {
         AREA.y(part)
     }
 
-    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if those are many.
+    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or only decades if those are
+    /// many.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
             return svg::ticks(self.low, self.high, 6);
@@ -148,7 +148,7 @@ fn draw_axes(out: &mut String, axis: &Axis, span: &Span, axes: Axes<'_>) {
     );
 }
 
-/// The path of one line and the height at which it ends, if it has any point.
+/// Returns the path of a line, and the vertical coordinate of its end if it has a point.
 fn line(points: &[(f64, f64)], axis: &Axis, span: &Span) -> (String, Option<f64>) {
     let (mut path, mut end, mut pen_up) = (String::new(), None, true);
     for &(x, value) in points {
@@ -160,7 +160,7 @@ fn line(points: &[(f64, f64)], axis: &Axis, span: &Span) -> (String, Option<f64>
         let step = if pen_up { 'M' } else { 'L' };
         let _ = write!(path, "{step}{} {}", num(span.x(x)), num(y));
         if pen_up {
-            // A step of no length, so that a point between two gaps is a dot.
+            // A step of zero length draws a point between two gaps as a dot.
             path += "h0";
         }
         (pen_up, end) = (false, Some(y));
@@ -168,7 +168,7 @@ fn line(points: &[(f64, f64)], axis: &Axis, span: &Span) -> (String, Option<f64>
     (path, end)
 }
 
-/// Names beside the ends of the lines, moved apart where they would touch.
+/// Draws names beside the ends of the lines, moved apart if they would overlap.
 fn draw_names(out: &mut String, ends: &mut [(f64, usize, &str)]) {
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut above = f64::NEG_INFINITY;

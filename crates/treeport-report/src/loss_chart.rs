@@ -1,13 +1,13 @@
-//! Training and validation loss by epoch, as a small line chart.
+//! Charts of training and validation loss by epoch.
 
 use crate::line_chart::{Axes, line_svg};
 use crate::svg::Place;
 
-/// The two losses as an SVG picture for light and dark pages; the first value is the start, epoch
-/// 0.
+/// Draws the two losses as an SVG picture for light and dark pages; the first value is epoch 0, the
+/// start.
 ///
 /// Either list may be empty or shorter. Values that are not finite leave a gap. The axis is
-/// logarithmic when the losses are above 0 and span more than a factor of 20.
+/// logarithmic if the losses are positive and span more than a factor of 20.
 ///
 /// # Example
 /// ```

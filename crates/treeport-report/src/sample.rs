@@ -1,7 +1,7 @@
-//! Seeded draws: the generator, and random pairs of measures.
+//! Seeded sampling: the generator, and random pairs of measures.
 //!
-//! Everything draws from one generator handed in by the caller, in a fixed order and on one thread,
-//! so a seed names a sample.
+//! All draws come from one generator passed by the caller, in a fixed order and on one thread, so
+//! that a seed determines the sample.
 
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
@@ -9,10 +9,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use treeport::internal::condensed::{pair_number, pairs_of};
 use treeport::{Error, Result};
 
-/// The source of all randomness here: small, fast, and the same on every machine.
+/// Random number generator: small, fast, and identical on every machine.
 pub type Random = Xoshiro256PlusPlus;
 
-/// The generator that a seed names.
+/// Creates the generator of a seed.
 ///
 /// # Example
 /// ```
@@ -23,15 +23,14 @@ pub fn seeded(seed: u64) -> Random {
     Random::seed_from_u64(seed)
 }
 
-/// Uniform in (0, 1]: a mass of exactly 0 would shrink a support by accident.
+/// Draws a uniform number in (0, 1]; 0 is excluded because a zero mass would shrink a support.
 pub fn positive(rng: &mut Random) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// `count` different pairs i < j of so many measures, in random order; all of them if there are
-/// fewer.
+/// Draws `count` different pairs i < j of measures in random order; all of them if there are fewer.
 ///
-/// As [`treeport::internal::labels::sample_pairs`], with a given generator.
+/// [`treeport::internal::labels::sample_pairs`] with a given generator.
 ///
 /// # Errors
 /// There are fewer than two measures.

@@ -1,12 +1,12 @@
-//! What the drawings share: escaping, ticks, and one style sheet for light and dark pages.
+//! Shared parts of drawings: escaping, ticks, and a style sheet for light and dark pages.
 //!
-//! Colors are classes, written out for both schemes rather than as CSS variables, which many SVG
-//! renderers outside browsers do not know. All classes begin with `tp-`, because a drawing placed
-//! inside an HTML page shares its names.
+//! Colors are classes for both schemes instead of CSS variables, which many SVG renderers other
+//! than browsers do not support. All classes begin with `tp-`, because a drawing inside an HTML
+//! page shares its class names.
 
 use std::fmt::Write;
 
-/// The colors of a drawing on one kind of page.
+/// Colors of a drawing on a light or dark page.
 struct Scheme {
     page: &'static str,
     ink: &'static str,
@@ -18,7 +18,7 @@ struct Scheme {
     groups: [&'static str; 8],
 }
 
-/// Every group color is readable as small text on white.
+/// Scheme for light pages; every group color is readable as small text on white.
 const LIGHT: Scheme = Scheme {
     page: "#ffffff",
     ink: "#1c1e21",
@@ -30,7 +30,7 @@ const LIGHT: Scheme = Scheme {
     ],
 };
 
-/// The hues of [`LIGHT`], lighter.
+/// Scheme for dark pages: the hues of [`LIGHT`], lighter.
 const DARK: Scheme = Scheme {
     page: "#16181c",
     ink: "#e9ebee",
@@ -42,24 +42,24 @@ const DARK: Scheme = Scheme {
     ],
 };
 
-/// The class of group number `group`; colors repeat after eight.
+/// Returns the class of a group; colors repeat after eight.
 pub(crate) fn group_class(group: usize) -> String {
     format!("tp-g{}", group % LIGHT.groups.len())
 }
 
-/// Where a drawing goes.
+/// Destination of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A file of its own, with style sheet, background and title.
+    /// A file, with style sheet, background and title.
     File,
-    /// A page that has all of these already.
+    /// A page, which has all of these.
     Page,
 }
 
-/// Height of the title, which a page shows in its own way.
+/// Height of the title, which is omitted in a page.
 const TITLE: f64 = 32.0;
 
-/// The opening tag, style sheet, background and title of a drawing.
+/// Starts a drawing: opening tag, style sheet, background and title.
 pub(crate) fn open(width: f64, height: f64, title: &str, place: Place) -> String {
     let (w, h, title) = (num(width), num(height), escape(title));
     if place == Place::Page {
@@ -79,7 +79,7 @@ pub(crate) fn open(width: f64, height: f64, title: &str, place: Place) -> String
     out
 }
 
-/// The style sheet of all drawings.
+/// Returns the style sheet of all drawings.
 pub(crate) fn style() -> String {
     let mut out = String::from(
         ".tp-svg{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n\
@@ -110,7 +110,7 @@ impl Scheme {
     }
 }
 
-/// Text that is safe between tags and inside quotes, without characters XML forbids.
+/// Escapes text for use between tags and inside quotes, without characters that XML forbids.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -127,14 +127,14 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A coordinate with at most two decimals.
+/// Formats a coordinate with at most two decimals.
 pub(crate) fn num(x: f64) -> String {
     let text = format!("{x:.2}");
     let short = text.trim_end_matches('0').trim_end_matches('.');
     if short == "-0" { "0".into() } else { short.into() }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` + 1 of them.
+/// Returns multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` + 1.
 pub(crate) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
@@ -145,14 +145,14 @@ pub(crate) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|s| *s >= least * 0.999);
     let step = step.unwrap_or(10.0 * decade);
     let first = (low / step - 1e-9).ceil();
-    // k·step rather than repeated addition, which would print 0.30000000000000004.
+    // k·step instead of repeated addition, which would print 0.30000000000000004.
     (0..=most + 1)
         .map(|k| (first + k as f64) * step)
         .take_while(|t| t.is_finite() && *t <= high + step * 1e-9)
         .collect()
 }
 
-/// A tick as people write it: `12,000`, `0.25`, `3e-7`.
+/// Formats a tick: `12,000`, `0.25`, `3e-7`.
 pub(crate) fn tick_text(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -162,7 +162,7 @@ pub(crate) fn tick_text(value: f64) -> String {
         return format!("{value:e}").replace("e0", "");
     }
     if size < 1000.0 {
-        // Nine digits drop the rounding of k·step.
+        // Limited digits drop the rounding of k·step.
         let text = format!("{value:.7}");
         return text.trim_end_matches('0').trim_end_matches('.').into();
     }
@@ -183,12 +183,12 @@ pub(crate) mod tests {
 
     /// Checks that tags are balanced and attributes quoted, and returns the number of elements.
     ///
-    /// A small reader for what we write: no comments, no CDATA, no `>` inside attributes.
+    /// A minimal parser for our own output: no comments, no CDATA, no `>` inside attributes.
     pub(crate) fn parse(svg: &str) -> usize {
         let mut open = Vec::new();
         let mut elements = 0;
         for piece in svg.split('<').skip(1) {
-            let (tag, text) = piece.split_once('>').expect("every < has its >");
+            let (tag, text) = piece.split_once('>').expect("every < has a >");
             assert!(!text.contains('>'), "a bare > in {text}");
             for entity in text.split('&').skip(1).chain(tag.split('&').skip(1)) {
                 let known = ["amp;", "lt;", "gt;", "quot;", "#39;"];

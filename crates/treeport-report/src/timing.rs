@@ -1,6 +1,7 @@
-//! The time of one pair, by the exact solver and by a model, for all quoted ratios.
+//! Timing of single pairs, by the exact solver and by a model, for all published ratios.
 //!
-//! One thread, everything in memory; the preparation of measures ([`Model::prepare`]) is not counted.
+//! Measurements use one thread and data in memory, and exclude the preparation of measures
+//! ([`Model::prepare`]).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,19 +10,19 @@ use rayon::ThreadPoolBuilder;
 use treeport::progress::State;
 use treeport::{Error, GroundMetric, Measures, Model, Problems, Progress, Result};
 
-/// Pairs that a model is timed on: the given ones again and again.
+/// Pairs per timing of a model; the given ones are repeated.
 const MODEL_PAIRS: usize = 20_000;
 
-/// Times work on one thread that counts pairs, up to `count`, until the time is up: the number of
-/// pairs, and seconds for one.
+/// Times work on one thread that counts up to `count` pairs, until the time limit; returns the
+/// number of pairs and the seconds per pair.
 ///
-/// At least one pair is counted. `progress` hears how many are done and may stop.
+/// At least one pair is counted. `progress` receives the count and may cancel.
 ///
 /// # Errors
-/// Those of the work; `Cancelled` when `progress` asks to stop.
+/// Errors of the work; `Cancelled` if `progress` requests a stop.
 ///
 /// # Panics
-/// If the system has no thread to give.
+/// If the system cannot create a thread.
 pub fn time_pairs(
     count: usize,
     limit: Duration,
@@ -44,7 +45,7 @@ pub fn time_pairs(
     });
     let pairs = match result {
         Ok(()) => count,
-        // By the clock alone.
+        // Stopped only by the time limit.
         Err(Error::Cancelled) if !stopped.into_inner() => done.into_inner(),
         Err(error) => return Err(error),
     };
@@ -52,10 +53,11 @@ pub fn time_pairs(
     Ok((pairs, elapsed.as_secs_f64() / pairs as f64))
 }
 
-/// Solves pairs exactly from the front until the time is up: how many, and seconds for one.
+/// Solves pairs exactly in order until the time limit; returns their number and the seconds per
+/// pair.
 ///
 /// # Errors
-/// Pairs that cannot be solved; `Cancelled` when `progress` asks to stop.
+/// Pairs that cannot be solved; `Cancelled` if `progress` requests a stop.
 pub fn time_exact(
     metric: &GroundMetric,
     measures: &Measures,
@@ -68,11 +70,11 @@ pub fn time_exact(
     })
 }
 
-/// Distances of a model between prepared measures, the pairs again and again until the time is up
-/// or there were 20,000: how many, and seconds for one.
+/// Computes distances of a model between prepared measures, repeating the pairs until the time
+/// limit or 20,000; returns their number and the seconds per pair.
 ///
 /// # Errors
-/// Measures on other points; `Cancelled` when `progress` asks to stop.
+/// Measures on other points; `Cancelled` if `progress` requests a stop.
 pub fn time_model(
     model: &Model,
     measures: &Measures,
@@ -82,7 +84,7 @@ pub fn time_model(
 ) -> Result<(usize, f64)> {
     let prepared = model.prepare(measures)?;
     let many: Vec<(usize, usize)> = pairs.iter().copied().cycle().take(MODEL_PAIRS).collect();
-    // Once before the clock runs, so that the caches are warm.
+    // A first run warms the caches.
     prepared.pairs(pairs, progress)?;
     time_pairs(many.len(), limit, progress, |watch| prepared.pairs(&many, watch).map(drop))
 }

@@ -1,7 +1,7 @@
-//! How accurate an answer has to be: one word or one number, for every question and from every face.
+//! Accuracy of an answer: a level (`tree`, `flow`, `arcs`, `exact`), `approximate`, or a relative
+//! error.
 //!
-//! A question takes the accuracies that mean something to it, and refuses the others by
-//! [`Accuracy::check_for`].
+//! Each kind of call supports some accuracies and rejects the others ([`Accuracy::check_for`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::names::named;
 
-/// A way to compute a distance; each is slower and closer to exact transport than the one before.
+/// Levels of accuracy; each is slower than the one before, and closer to exact transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {
@@ -31,11 +31,11 @@ named! { Level, "the level", {
 } }
 
 impl Level {
-    /// All of them, the cheapest first.
+    /// All levels, the cheapest first.
     pub const ALL: [Self; 4] = [Self::Tree, Self::Flow, Self::Arcs, Self::Exact];
 }
 
-/// How accurate an answer has to be: `tree`, `flow`, `arcs`, `exact`, `approximate`, or a number.
+/// Requested accuracy: `tree`, `flow`, `arcs`, `exact`, `approximate`, or a number.
 ///
 /// ```
 /// use treeport::{Accuracy, Level};
@@ -46,30 +46,37 @@ impl Level {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Accuracy {
-    /// That level for every pair.
+    /// The same level for every pair.
     Level(Level),
-    /// The largest relative error, proved. For an estimate: of its value, at the lowest level that
-    /// can promise it. For a problem: of its bounds. For a search: every distance is at most 1 + ε times the true one of its rank.
+    /// Largest relative error, with a proof. For an estimate: error of its value, at the lowest
+    /// level that can guarantee it. For a problem: relative gap of its bounds. For a search: every
+    /// reported distance is at most 1 + ε times the true distance of its rank.
     Within(f64),
-    /// Neighbors by lower bounds alone, which stand in place of their distances: nothing is solved.
+    /// Neighbors by lower bounds alone, which replace their distances; no transport problem is
+    /// solved.
     Approximate,
 }
 
-/// The word for [`Accuracy::Approximate`].
+/// Largest relative gap of an exact answer. A smaller accuracy of a problem is refused, because no
+/// answer would prove it; 0 means exact.
+pub(crate) const PROOF_TOLERANCE: f64 = 1e-9;
+
+/// Name of [`Accuracy::Approximate`].
 const APPROXIMATE: &str = "approximate";
 
 impl Accuracy {
-    /// The exact answer, proved.
+    /// An exact answer, with a proof.
     pub const EXACT: Self = Self::Level(Level::Exact);
 
-    /// Refuses what a question cannot use, and numbers that are no relative error.
+    /// Checks that `question` supports this accuracy and that a relative error is a valid number.
     ///
     /// # Errors
-    /// [`Error::UnknownName`] with what the question can use.
+    /// [`Error::UnknownName`] with the accuracies that `question` supports.
     pub fn check_for(self, question: Question) -> Result<()> {
         let usable = match (question, self) {
             (Question::Estimate, Self::Level(_)) | (Question::Search, Self::Approximate) => true,
-            (Question::Estimate | Question::Problem, Self::Within(error)) => error >= 0.0,
+            (Question::Estimate, Self::Within(error)) => error >= 0.0,
+            (Question::Problem, Self::Within(error)) => error == 0.0 || error >= PROOF_TOLERANCE,
             (Question::Estimate | Question::Problem, Self::Approximate) => false,
             (Question::Search | Question::Problem, Self::Level(level)) => level == Level::Exact,
             (Question::Search, Self::Within(error)) => error >= 0.0 && error.is_finite(),
@@ -77,7 +84,7 @@ impl Accuracy {
         if usable { Ok(()) } else { Err(self.refused(question)) }
     }
 
-    /// The error about an accuracy that a question cannot use.
+    /// Returns the error for an accuracy that `question` does not support.
     pub(crate) fn refused(self, question: Question) -> Error {
         question.refuse(self.to_string())
     }
@@ -114,7 +121,7 @@ impl FromStr for Accuracy {
     }
 }
 
-/// A question that takes an [`Accuracy`].
+/// Kinds of calls that have an [`Accuracy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Question {
@@ -127,24 +134,29 @@ pub enum Question {
 }
 
 impl Question {
-    /// Reads an accuracy that it can use.
+    /// Parses an accuracy and checks that this kind of call supports it.
     ///
     /// # Errors
-    /// [`Error::UnknownName`] with what it can use.
+    /// [`Error::UnknownName`] with the supported accuracies.
     pub fn read(self, text: &str) -> Result<Accuracy> {
         let accuracy: Accuracy = text.parse().map_err(|_| self.refuse(text.into()))?;
         accuracy.check_for(self)?;
         Ok(accuracy)
     }
 
-    /// The error about what it cannot use.
+    /// Returns the error for an unsupported accuracy, with the supported ones.
     pub fn refuse(self, name: String) -> Error {
         let (what, known) = self.usable();
         Error::UnknownName { what, name, known: known.into() }
     }
 
-    /// What errors call its accuracy, and what that can be.
-    fn usable(self) -> (&'static str, &'static str) {
+    /// Returns the supported accuracies, as errors list them.
+    pub(crate) const fn expected(self) -> &'static str {
+        self.usable().1
+    }
+
+    /// Returns the name of the accuracy in errors, and its supported values.
+    const fn usable(self) -> (&'static str, &'static str) {
         match self {
             Self::Estimate => {
                 ("the accuracy of an estimate", "tree, flow, arcs, exact or a number of at least 0")
@@ -152,7 +164,7 @@ impl Question {
             Self::Search => {
                 ("the accuracy of a search", "exact, approximate or a finite number of at least 0")
             }
-            Self::Problem => ("the accuracy of a problem", "exact or a number of at least 0"),
+            Self::Problem => ("the accuracy of a problem", "exact, 0 or a number of at least 1e-9"),
         }
     }
 }
@@ -190,7 +202,7 @@ mod tests {
         assert_eq!(refused(Question::Problem, Accuracy::EXACT), None);
         assert_eq!(
             refused(Question::Problem, Accuracy::Approximate).unwrap(),
-            "the accuracy of a problem is `approximate`; it must be exact or a number of at least 0"
+            "the accuracy of a problem is `approximate`; it must be exact, 0 or a number of at least 1e-9"
         );
         assert_eq!(refused(Question::Search, Accuracy::Within(0.1)), None);
         assert_eq!(refused(Question::Estimate, Accuracy::Within(f64::INFINITY)), None);

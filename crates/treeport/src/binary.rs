@@ -1,12 +1,12 @@
-//! The form in which trees are learned: binary, with a height at every node.
+//! Binary trees with a height at every node: the form in which trees are learned.
 
 use crate::error::Result;
 use crate::tree::Tree;
 
 /// A binary tree over `leaves` points with heights that need not be in order.
 ///
-/// Inner node `leaves + k` has the two children `children[k]`, which have smaller numbers; the root
-/// is last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
+/// Inner node `leaves + k` has the children `children[k]`, which have smaller numbers; the root is
+/// last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BinaryTree {
     pub(crate) leaves: usize,
@@ -15,12 +15,12 @@ pub(crate) struct BinaryTree {
 }
 
 impl BinaryTree {
-    /// The tree with the given node heights; a node with k children becomes k − 1 nodes of the same
-    /// height, a node with one child disappears.
+    /// Converts a tree with the given node heights: a node with k children becomes k − 1 nodes of
+    /// equal height, and a node with one child is left out.
     pub(crate) fn from_tree(tree: &Tree, heights: &[f64]) -> Self {
         let leaves = tree.leaves();
         let mut binary = Self::with_leaves(heights[..leaves].to_vec());
-        // The binary node that stands for each node so far: grows by one child at a time.
+        // Binary node that represents each node so far; it gains one child at a time.
         let mut stands_for: Vec<Option<u32>> = vec![None; tree.nodes()];
         for v in 0..tree.root() {
             let child = if v < leaves {
@@ -37,7 +37,7 @@ impl BinaryTree {
         binary
     }
 
-    /// Leaves at the given heights, with nothing above them yet.
+    /// Creates leaves at the given heights, without inner nodes.
     pub(crate) fn with_leaves(height: Vec<f64>) -> Self {
         Self { leaves: height.len(), children: Vec::with_capacity(height.len() - 1), height }
     }
@@ -54,7 +54,7 @@ impl BinaryTree {
         self.height.iter_mut().for_each(|h| *h /= by);
     }
 
-    /// The largest absolute height; NaN if one is.
+    /// Returns the largest absolute height, or NaN if any height is NaN.
     pub(crate) fn largest_height(&self) -> f64 {
         self.height.iter().fold(0.0, |most: f64, h| if h.abs() <= most { most } else { h.abs() })
     }
@@ -63,13 +63,13 @@ impl BinaryTree {
         self.height.len() - 1
     }
 
-    /// (node, left child, right child) of every inner node, children before parents.
+    /// Iterates over (node, left child, right child) of the inner nodes, children before parents.
     pub(crate) fn inner(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + '_ {
         let children = self.children.iter().enumerate();
         children.map(|(k, &[l, r])| (self.leaves + k, l as usize, r as usize))
     }
 
-    /// Parent of every node; the root is its own parent.
+    /// Returns the parent of every node; the root is its own parent.
     pub(crate) fn parents(&self) -> Vec<u32> {
         let mut parent = vec![self.root() as u32; self.height.len()];
         for (v, l, r) in self.inner() {
@@ -79,12 +79,12 @@ impl BinaryTree {
         parent
     }
 
-    /// As a [`Tree`]; a step down in height becomes an edge of length 0.
+    /// Converts to a [`Tree`]; a parent below its child gives an edge of length 0.
     pub(crate) fn to_tree(&self) -> Result<Tree> {
         Tree::from_heights(self.leaves, self.parents(), &self.height)
     }
 
-    /// The height at which the path from each leaf to the root meets the path from leaf `r`. O(n).
+    /// Returns the height of the lowest common ancestor of leaf `r` and each leaf. O(n).
     pub(crate) fn meeting_heights(&self, r: usize) -> Vec<f64> {
         let parent = self.parents();
         let mut meet = vec![f64::NAN; self.height.len()];

@@ -1,23 +1,23 @@
-//! Penalties of clouds: what it costs to leave a unit behind at each of their points; and persistence
-//! diagrams, whose penalty is the way to the diagonal.
+//! Penalties of clouds (the cost per unit of mass left behind at each point), and persistence
+//! diagrams, whose penalty is the distance to the diagonal.
 
 use std::sync::Arc;
 
 use crate::clouds::Clouds;
 use crate::error::{Error, Result};
 use crate::metric::{Geometry, PointMetric};
-use crate::solve::penalty;
+use crate::solve::relax;
 
-/// A penalty for each point of all clouds, one cloud after the other.
+/// Penalties of the points of all clouds, one cloud after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CloudPenalties {
     prices: Arc<[f64]>,
-    /// The metric that they are distances of, where they are any.
+    /// Metric whose distances the penalties are, if any.
     metric: Option<PointMetric>,
 }
 
 impl CloudPenalties {
-    /// The penalties of some ranges of points.
+    /// Returns the penalties of some ranges of points.
     pub(crate) fn some<'r>(
         &self,
         ranges: impl Iterator<Item = &'r std::ops::Range<usize>>,
@@ -26,7 +26,7 @@ impl CloudPenalties {
         Self { prices, metric: self.metric }
     }
 
-    /// Those of some clouds, then those of others.
+    /// Concatenates the penalties of two sets of clouds.
     pub(crate) fn joined(ours: Option<&Self>, theirs: Option<&Self>) -> Result<Option<Self>> {
         match (ours, theirs) {
             (None, None) => Ok(None),
@@ -40,12 +40,12 @@ impl CloudPenalties {
 }
 
 impl Clouds {
-    /// The same clouds with a penalty for each point, one cloud after the other: what it costs to leave a unit of
-    /// mass behind there.
+    /// Sets a penalty for each point, one cloud after the other: the cost per unit of mass left
+    /// behind there.
     ///
     /// # Errors
-    /// Another number of penalties than of points; one that is negative or not finite, by its cloud and its place
-    /// there.
+    /// The number of penalties is not the number of points; a penalty is negative or not finite
+    /// (the error names its cloud and its position in it).
     ///
     /// # Example
     /// ```
@@ -62,24 +62,26 @@ impl Clouds {
         self.with_penalties_of(penalties, None)
     }
 
-    /// As [`with_penalties`](Self::with_penalties), where they are distances of a metric and used with no other.
+    /// Sets penalties ([`with_penalties`](Self::with_penalties)) that are distances of a metric;
+    /// transport by another metric then rejects them.
     ///
     /// # Errors
-    /// As [`with_penalties`](Self::with_penalties).
+    /// See [`with_penalties`](Self::with_penalties).
     pub fn with_penalties_of(
         mut self,
         penalties: &[f64],
         metric: Option<PointMetric>,
     ) -> Result<Self> {
-        penalty::check(penalties, self.points()).map_err(|error| self.placed(error))?;
+        relax::check(penalties, self.points()).map_err(|error| self.placed(error))?;
         self.penalties = Some(CloudPenalties { prices: penalties.into(), metric });
         Ok(self)
     }
 
-    /// The penalties of all points, one cloud after the other, if there are any, for distances by a metric.
+    /// Returns the penalties of all points, one cloud after the other, if there are any, for
+    /// transport by a metric.
     ///
     /// # Errors
-    /// They are distances of another metric, or go no way around.
+    /// The penalties are distances of another metric, or `geometry` has a period.
     pub fn penalties(&self, geometry: impl Into<Geometry>) -> Result<Option<&[f64]>> {
         let Some(CloudPenalties { prices, metric }) = &self.penalties else { return Ok(None) };
         let Geometry { metric: asked, period } = geometry.into();
@@ -93,18 +95,22 @@ impl Clouds {
         }
     }
 
-    /// The penalties of all points, if there are any, and the metric that they are distances of.
+    /// Returns the penalties of all points, if there are any, and the metric whose distances they
+    /// are.
     pub fn own_penalties(&self) -> Option<(&[f64], Option<PointMetric>)> {
         self.penalties.as_ref().map(|penalties| (&*penalties.prices, penalties.metric))
     }
 
-    /// Persistence diagrams: diagram `r` has the rows `start[r]..start[r + 1]` of births and deaths. Every point
-    /// has mass 1, and its penalty is its way to the diagonal: of a point that lives for t, t/√2 by the Euclidean
-    /// metric, t/2 by the Chebyshev and t by the Manhattan one. Diagrams may be empty.
+    /// Creates persistence diagrams: diagram `r` has the rows `start[r]..start[r + 1]` of
+    /// (birth, death).
+    ///
+    /// Every point has mass 1. Its penalty is its distance to the diagonal: for a persistence
+    /// (death − birth) of t, this is t/√2 by the Euclidean metric, t/2 by the Chebyshev and t by
+    /// the Manhattan one. Diagrams may be empty.
     ///
     /// # Errors
-    /// Bounds that do not fit, an odd number of births and deaths; a birth or death that is not a number; a point
-    /// that never dies, or before it is born; another metric.
+    /// Bounds that do not fit; an odd number of births and deaths; a birth or death that is not a
+    /// number; an infinite death, or one before the birth; any other metric.
     ///
     /// # Example
     /// ```
@@ -128,7 +134,7 @@ impl Clouds {
         let masses = vec![1.0; points.len() / 2];
         let dies = points.iter().skip(1).step_by(2);
         if let Some(point) = dies.clone().position(|&death| death == f64::INFINITY) {
-            // Deaths that are finite instead let everything else be checked, and the clouds be named.
+            // With finite deaths, everything else can be checked and the error can name the cloud.
             let birth = points[2 * point];
             let finite = points.iter().map(|&x| if x.is_finite() { x } else { 0.0 }).collect();
             let clouds = Self::named(2, finite, start, &masses, names)?;
@@ -146,7 +152,7 @@ impl Clouds {
     }
 }
 
-/// The way to the diagonal of a point that lives for 1.
+/// Returns the distance to the diagonal of a point with persistence 1.
 fn to_diagonal(metric: PointMetric) -> Result<f64> {
     match metric {
         PointMetric::Euclidean => Ok(std::f64::consts::FRAC_1_SQRT_2),

@@ -1,8 +1,9 @@
-//! Measures that bring their own points: patients of cells, jets of particles, images, diagrams.
+//! Measures with points of their own: patients of cells, jets of particles, images, diagrams.
 //!
-//! All points of all clouds are one ground set, one cloud after the other, and a cloud is a measure on its own
-//! part of it. So whatever takes a ground metric and measures takes [`Clouds::ground`] and
-//! [`Clouds::measures`]; only what would make a table of measures and points has to know the difference.
+//! The points of all clouds form one ground set, one cloud after the other; a cloud is a measure on
+//! its own part of it. Code for a ground metric and measures therefore works on [`Clouds::ground`]
+//! and [`Clouds::measures`]; only code that would build a table of measures × points must treat
+//! clouds separately.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::measure::Measures;
 use crate::memory;
 use crate::metric::{Geometry, GroundMetric};
 
-/// Many measures, each with points of its own.
+/// Many measures, each with its own points.
 ///
-/// Cloud `r` has the points `starts()[r]..starts()[r + 1]` of all, in the order given; points may have no mass. Copies
-/// share everything, so they cost nothing. What clouds are called does not make them differ.
+/// Cloud `r` has the points `starts()[r]..starts()[r + 1]` of all, in the given order; points may
+/// have no mass. Clones share their data and are cheap. Equality ignores names.
 ///
 /// # Example
 /// ```
@@ -33,33 +34,34 @@ use crate::metric::{Geometry, GroundMetric};
 pub struct Clouds {
     dim: usize,
     coordinates: Arc<Vec<f64>>,
-    /// Where the points of each cloud begin, and where the last end.
+    /// First point of each cloud, then the end of the last.
     start: Arc<[usize]>,
     /// Cloud `r` as a measure on the points `start[r]..start[r + 1]` of all.
     measures: Measures,
-    /// What it costs to leave mass behind, where each point says so.
+    /// Cost per unit of mass left behind at each point, if set.
     pub(crate) penalties: Option<CloudPenalties>,
 }
 
-/// The step that takes memory as clouds are put together.
+/// Name of the allocation in memory errors.
 const STEP: &str = "the points of all clouds";
 const INSTEAD: &str = "take some of the clouds at a time";
 
 impl Clouds {
-    /// Cloud `r` has the points `start[r]..start[r + 1]` of those with `dim` coordinates each, and their masses.
+    /// Creates clouds: cloud `r` has the points `start[r]..start[r + 1]`, each with `dim`
+    /// coordinates and a mass.
     ///
     /// # Errors
-    /// Bounds that do not fit, a coordinate or mass that is not finite, a negative mass, a cloud without
-    /// mass; the cloud is named by its number, the point by its place in that.
+    /// Bounds that do not fit; a coordinate or mass that is not finite; a negative mass; a cloud
+    /// without mass. Errors name the cloud and the position of the point in it.
     pub fn new(dim: usize, coordinates: Vec<f64>, start: &[usize], masses: &[f64]) -> Result<Self> {
         Self::or_empty(dim, coordinates, start, masses)?.with_mass()
     }
 
-    /// As [`new`](Self::new), where clouds may have no mass or no points: for transport that may leave mass
-    /// behind at a price.
+    /// Creates clouds that may have no mass or no points, for transport with penalties
+    /// ([`new`](Self::new) rejects them).
     ///
     /// # Errors
-    /// As [`new`](Self::new), but for such clouds.
+    /// See [`new`](Self::new), except that such clouds are valid.
     pub fn or_empty(
         dim: usize,
         coordinates: Vec<f64>,
@@ -69,10 +71,11 @@ impl Clouds {
         Self::named(dim, coordinates, start, masses, None)
     }
 
-    /// As [`or_empty`](Self::or_empty), with names, which errors use as well.
+    /// Creates clouds with names, which errors also use; clouds may be empty as in
+    /// [`or_empty`](Self::or_empty).
     ///
     /// # Errors
-    /// As [`or_empty`](Self::or_empty), the cloud by its name; another number of names than of clouds.
+    /// See [`or_empty`](Self::or_empty); also a number of names other than the number of clouds.
     ///
     /// # Example
     /// ```
@@ -91,14 +94,14 @@ impl Clouds {
     ) -> Result<Self> {
         check_bounds(dim, coordinates.len(), start, masses.len())?;
         check_names(names.as_deref(), start.len() - 1)?;
-        let places = Places { start, names: names.as_deref() };
+        let locator = CloudLocator { start, names: names.as_deref() };
         if let Some(at) = coordinates.iter().position(|x| !x.is_finite()) {
             let (point, axis, value) = (at / dim, at % dim, coordinates[at]);
-            return Err(places.placed(Error::BadCoordinate { point, axis, value }));
+            return Err(locator.placed(Error::BadCoordinate { point, axis, value }));
         }
         let rows = start.windows(2).map(|w| (w[0]..w[1]).map(|at| (at, masses[at])));
         let measures = Measures::from_rows_or_empty(masses.len(), rows);
-        let measures = measures.map_err(|error| places.placed(error))?;
+        let measures = measures.map_err(|error| locator.placed(error))?;
         let measures = match names {
             Some(names) => measures.with_names(names)?,
             None => measures,
@@ -107,19 +110,19 @@ impl Clouds {
         Ok(Self { dim, coordinates, start, measures, penalties: None })
     }
 
-    /// Clouds whose points all have the same mass, 1 in all.
+    /// Creates clouds with uniform masses, of total 1 each.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn uniform(dim: usize, coordinates: Vec<f64>, start: &[usize]) -> Result<Self> {
         let masses = uniform_masses(dim, coordinates.len(), start)?;
         Self::new(dim, coordinates, start, &masses)
     }
 
-    /// The same clouds.
+    /// Returns the clouds unchanged if every one has mass.
     ///
     /// # Errors
-    /// One of them has no mass.
+    /// A cloud has no mass.
     pub fn with_mass(self) -> Result<Self> {
         match self.measures.clone().with_mass() {
             Ok(_) => Ok(self),
@@ -127,32 +130,32 @@ impl Clouds {
         }
     }
 
-    /// The number of clouds.
+    /// Returns the number of clouds.
     pub fn len(&self) -> usize {
         self.measures.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no clouds.
     pub fn is_empty(&self) -> bool {
         self.measures.is_empty()
     }
 
-    /// The number of coordinates of a point.
+    /// Returns the number of coordinates of a point.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The number of points of all clouds together.
+    /// Returns the number of points of all clouds together.
     pub fn points(&self) -> usize {
         self.measures.points()
     }
 
-    /// The coordinates of all points, one cloud after the other.
+    /// Returns the coordinates of all points, one cloud after the other.
     pub fn coordinates(&self) -> &[f64] {
         &self.coordinates
     }
 
-    /// The coordinates of the points of one cloud.
+    /// Returns the coordinates of the points of one cloud.
     ///
     /// # Panics
     /// If there is no such cloud.
@@ -161,7 +164,7 @@ impl Clouds {
         &self.coordinates[range.start * self.dim..range.end * self.dim]
     }
 
-    /// The masses of the points of one cloud, zeros written out, after those in `masses`.
+    /// Appends the masses of the points of one cloud to `masses`, with explicit zeros.
     ///
     /// # Panics
     /// If there is no such cloud.
@@ -172,7 +175,7 @@ impl Clouds {
         entries.for_each(|(point, mass)| masses[first + point - range.start] = mass);
     }
 
-    /// The points of a cloud among all.
+    /// Returns the range of a cloud among all points.
     ///
     /// # Panics
     /// If there is no such cloud.
@@ -180,34 +183,36 @@ impl Clouds {
         self.start[cloud]..self.start[cloud + 1]
     }
 
-    /// Where the points of each cloud begin among all, and where the last end.
+    /// Returns the first point of each cloud, then the end of the last.
     pub fn starts(&self) -> &[usize] {
         &self.start
     }
 
-    /// The clouds as measures on all points, with their names, if they have any.
+    /// Returns the clouds as measures on all points, with their names, if they have any.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
 
-    /// What the clouds are called, if they have names.
+    /// Returns the names of the clouds, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.measures.names()
     }
 
-    /// The bytes that they take.
+    /// Returns the memory of the clouds in bytes.
     pub fn bytes(&self) -> u64 {
         bytes(self.dim, self.points(), self.len())
     }
 
-    /// The ground metric of all points.
+    /// Creates the ground metric of all points.
     ///
     /// # Errors
-    /// As [`GroundMetric::from_points`], the point named by its cloud; the copy of the points does not fit.
+    /// See [`GroundMetric::from_points`]; errors name the cloud. Also if there is not enough memory
+    /// for the copy of the points.
     pub fn ground(&self, geometry: impl Into<Geometry>) -> Result<GroundMetric> {
         memory::check(format_args!("{STEP}"), 8 * self.coordinates.len() as u64, INSTEAD)?;
         if self.coordinates.is_empty() {
-            // A metric has at least one point; this one is nobody's, and has a direction.
+            // A metric needs at least one point; this dummy belongs to no cloud and has a
+            // direction.
             return GroundMetric::from_points(self.dim, vec![1.0; self.dim], geometry);
         }
         GroundMetric::from_points(self.dim, self.coordinates.to_vec(), geometry)
@@ -217,7 +222,8 @@ impl Clouds {
     /// Checks that every pair names two clouds of equal mass, as transport needs.
     ///
     /// # Errors
-    /// A cloud that there is not, or two totals that differ by more than a millionth, by the names of the clouds.
+    /// A cloud that does not exist; two totals that differ by more than a millionth. Errors use
+    /// names.
     pub fn check_pairs(&self, pairs: &[(usize, usize)]) -> Result<()> {
         self.measures.check_pairs(pairs).map_err(|error| self.placed(error))
     }
@@ -246,7 +252,8 @@ impl Clouds {
         })
     }
 
-    /// That a coordinate is too far from others for a search: the largest, by its cloud.
+    /// Returns the error for squared distances that overflow; it names the largest coordinate's
+    /// cloud.
     pub(crate) fn too_far(&self) -> Error {
         let size = |&at: &usize| self.coordinates[at].abs();
         let largest = (0..self.coordinates.len()).max_by(|a, b| size(a).total_cmp(&size(b)));
@@ -256,42 +263,42 @@ impl Clouds {
         Error::FarCloud { cloud: self.label(cloud), value }
     }
 
-    /// What a cloud is called: its name, or else its number.
+    /// Returns the name of a cloud, or its number if it has none.
     pub fn label(&self, cloud: usize) -> String {
         cloud_label(self.names().and_then(|names| names.get(cloud)).map(String::as_str), cloud)
     }
 
-    /// An error about measures or about one of all points, as one about clouds by their names.
+    /// Converts an error about measures or about a point among all into one that names the cloud.
     pub fn placed(&self, error: Error) -> Error {
-        Places { start: &self.start, names: self.names() }.placed(error)
+        CloudLocator { start: &self.start, names: self.names() }.placed(error)
     }
 
     /// Names the clouds; results and errors carry these names.
     ///
     /// # Errors
-    /// Another number of names than of clouds.
+    /// The number of names is not the number of clouds.
     pub fn with_names(self, names: Vec<String>) -> Result<Self> {
         check_names(Some(&names), self.len())?;
         Ok(Self { measures: self.measures.with_names(names)?, ..self })
     }
 
-    /// Each cloud divided by its total, if that is above 0.
+    /// Divides the masses of each cloud by their total, if that is above 0.
     #[must_use]
     pub fn normalized(self) -> Self {
         Self { measures: self.measures.normalized(), ..self }
     }
 
-    /// Some of the clouds, in this order, with their names.
+    /// Selects clouds, in this order, with their names.
     ///
     /// # Errors
-    /// A cloud that there is not; a copy that does not fit.
+    /// A cloud that does not exist; not enough memory for the copy.
     pub fn select(&self, clouds: &[usize]) -> Result<Self> {
         let mut points = 0;
         for &cloud in clouds {
             self.measures.get(cloud)?;
             points += self.range(cloud).len();
         }
-        // Masses once as a list and once in rows.
+        // Each mass is held twice: in a list and in rows.
         let needed = bytes(self.dim + 1, points, clouds.len());
         memory::check(format_args!("{STEP}"), needed, INSTEAD)?;
         let mut coordinates = Vec::with_capacity(points * self.dim);
@@ -308,10 +315,11 @@ impl Clouds {
         Ok(some)
     }
 
-    /// These clouds, then others in the same space; their names are left out unless both have them.
+    /// Concatenates these clouds and others in the same space; keeps names only if both have them.
     ///
     /// # Errors
-    /// Clouds with another number of coordinates; penalties of some and not of others; a copy that does not fit.
+    /// The numbers of coordinates differ; only one of the two has penalties; not enough memory for
+    /// the copy.
     pub fn followed_by(&self, other: &Self) -> Result<Self> {
         if self.dim != other.dim {
             return Err(Error::Shape {
@@ -341,10 +349,10 @@ impl Clouds {
     }
 }
 
-/// The masses of clouds that are all uniform, 1 in all for each that has points.
+/// Returns uniform masses, of total 1 for each cloud that has points.
 ///
 /// # Errors
-/// Bounds that do not fit to so many coordinates.
+/// Bounds that do not fit this number of coordinates.
 pub fn uniform_masses(dim: usize, coordinates: usize, start: &[usize]) -> Result<Vec<f64>> {
     let points = coordinates.checked_div(dim).unwrap_or(0);
     check_bounds(dim, coordinates, start, points)?;
@@ -356,14 +364,14 @@ pub fn uniform_masses(dim: usize, coordinates: usize, start: &[usize]) -> Result
     Ok(masses)
 }
 
-/// The bytes of clouds: coordinates, and a mass with its point.
+/// Returns the memory of clouds: coordinates, and a mass with its point, in bytes.
 fn bytes(dim: usize, points: usize, clouds: usize) -> u64 {
     memory::size_of::<f64>(&[points, dim])
         + memory::size_of::<(f64, u32)>(&[points])
         + 24 * clouds as u64
 }
 
-/// Refuses bounds that do not divide the points into clouds.
+/// Checks that the bounds divide the points into clouds.
 fn check_bounds(dim: usize, coordinates: usize, start: &[usize], masses: usize) -> Result<()> {
     let ends = start
         .last()
@@ -382,10 +390,10 @@ fn check_bounds(dim: usize, coordinates: usize, start: &[usize], masses: usize) 
     })
 }
 
-/// The most coordinates of points where there are none: what a header claims costs a file nothing.
+/// Largest dimension of clouds without points: a file header can claim any number for free.
 const MOST_WITHOUT_POINTS: usize = 1 << 16;
 
-/// Refuses more coordinates than anybody has, where no point has any.
+/// Rejects absurd dimensions where there are no points to back them.
 fn check_empty(dim: usize, coordinates: usize) -> Result<()> {
     if coordinates > 0 || dim <= MOST_WITHOUT_POINTS {
         return Ok(());
@@ -397,7 +405,7 @@ fn check_empty(dim: usize, coordinates: usize) -> Result<()> {
     })
 }
 
-/// Refuses another number of names than of clouds.
+/// Checks that there is one name for each cloud.
 fn check_names(names: Option<&[String]>, clouds: usize) -> Result<()> {
     match names {
         Some(names) if names.len() != clouds => Err(Error::Shape {
@@ -409,14 +417,14 @@ fn check_names(names: Option<&[String]>, clouds: usize) -> Result<()> {
     }
 }
 
-/// Where clouds begin among all points, and what they are called.
-struct Places<'a> {
+/// First point and name of each cloud, to locate errors.
+struct CloudLocator<'a> {
     start: &'a [usize],
     names: Option<&'a [String]>,
 }
 
-impl Places<'_> {
-    /// An error about measures or about one of all points, as one about clouds.
+impl CloudLocator<'_> {
+    /// Converts an error about measures or about a point among all into one about a cloud.
     fn placed(&self, error: Error) -> Error {
         let (cloud, cause) = match error {
             Error::BadCoordinate { point, axis, value } => {
@@ -458,9 +466,10 @@ impl Places<'_> {
         Error::Cloud { cloud, name, cause: Box::new(cause) }
     }
 
-    /// The cloud of one of all points, and its place in that.
+    /// Returns the cloud of a point among all, and the point's position in it.
     fn place(&self, point: usize) -> (usize, usize) {
-        // Empty clouds begin where the next one does: the last that begins there has the point.
+        // Empty clouds share their start with the next cloud; the last cloud with this start has
+        // the point.
         let cloud = self.start.partition_point(|&first| first <= point).saturating_sub(1);
         (cloud, point - self.start[cloud])
     }

@@ -1,18 +1,17 @@
-//! Which column of a table is which point, where both go by names, and what is to be done about points that
-//! have no column.
+//! Matching of table columns to points by name, and the policy for points without a column.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, Result, without_column};
 use crate::names::named;
 
-/// What is done where points have no column in a table of masses.
+/// Policy for points without a column in a table of masses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// They count as 0, which whoever reads the table says.
+    /// Such points count as 0, and the caller prints a warning.
     #[default]
     Warn,
-    /// The table is refused.
+    /// Such a table is an error.
     Error,
 }
 
@@ -21,19 +20,19 @@ named! { Missing, "missing", {
     Error: "error", "the table is refused";
 } }
 
-/// Points that have no column in a table, which has others by name.
+/// Points without a column in a table with named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingColumns {
-    /// How many points have none.
+    /// Number of points without a column.
     pub missing: usize,
-    /// How many points there are.
+    /// Number of points.
     pub points: usize,
-    /// The first of those without a column.
+    /// First point without a column.
     pub example: String,
 }
 
 impl MissingColumns {
-    /// Those of some points for which these columns are not enough; `None` where each has one.
+    /// Returns the points without a column, or `None` if every point has one.
     pub fn among(columns: &[String], points: &[String]) -> Option<Self> {
         let there: HashSet<&str> = columns.iter().map(String::as_str).collect();
         let mut without = points.iter().filter(|name| !there.contains(name.as_str()));
@@ -41,10 +40,10 @@ impl MissingColumns {
         Some(Self { missing: 1 + without.count(), points: points.len(), example })
     }
 
-    /// What is to be said of a table: itself where it is to be warned of.
+    /// Returns the warning itself, or an error if `missing` is [`Missing::Error`].
     ///
     /// # Errors
-    /// The table is to be refused.
+    /// `missing` is [`Missing::Error`].
     pub fn unless(self, missing: Missing) -> Result<Self> {
         match missing {
             Missing::Warn => Ok(self),
@@ -64,10 +63,10 @@ impl std::fmt::Display for MissingColumns {
     }
 }
 
-/// For every column the number of the point of that name.
+/// Returns, for every column, the number of the point with the same name.
 ///
 /// # Errors
-/// As [`Measures::matched`](crate::Measures::matched).
+/// See [`Measures::matched`](crate::Measures::matched).
 pub fn match_names(columns: &[String], points: &[String]) -> Result<Vec<usize>> {
     let unmatched = |reason: String| Err(Error::UnmatchedNames { reason });
     let mut number = HashMap::with_capacity(points.len());

@@ -1,40 +1,41 @@
-//! The place of a pair of points or measures in a list of all pairs.
+//! Indices of pairs of points or measures in condensed (upper triangular) order.
 
-/// The number of pairs of `n` things.
+/// Returns the number of pairs of `n` items.
 pub fn pairs_of(n: usize) -> usize {
     n * n.saturating_sub(1) / 2
 }
 
-/// The least number of things that have at least `pairs` pairs.
+/// Returns the least number of items with at least `pairs` pairs.
 pub fn size_for(pairs: usize) -> usize {
     let (_, above) = pair_number(pairs);
-    // `pair_number` counts from (0, 1): the pairs below `above`, and one more if any is left.
+    // `pair_number` counts from (0, 1): pairs among the first `above` items, plus one if any is
+    // left.
     if pairs_of(above) == pairs { above } else { above + 1 }
 }
 
-/// The place of i < j among the pairs of `n` things row after row: (0,1), (0,2), …, (1,2), …, as
-/// SciPy's `pdist` has them.
+/// Returns the index of (i, j), i < j, among the pairs of `n` items, row by row: (0,1), (0,2), …,
+/// (1,2), …, the order of SciPy's `pdist`.
 pub fn place(n: usize, i: usize, j: usize) -> usize {
     row_start(n, i) + j - i - 1
 }
 
-/// The place of the pair (i, i + 1) in that order.
+/// Returns the index of the pair (i, i + 1) in row-by-row order ([`place`]).
 pub(crate) fn row_start(n: usize, i: usize) -> usize {
     i * (2 * n - i - 1) / 2
 }
 
-/// The pair at a place in that order.
+/// Returns the pair at an index in row-by-row order ([`place`]).
 pub(crate) fn pair_at(n: usize, place: usize) -> (usize, usize) {
-    // Counted from the end the rows grow by one: the order of `pair_number`, mirrored.
+    // Counted from the end, rows grow by one: the mirrored order of `pair_number`.
     let (i, j) = pair_number(pairs_of(n) - 1 - place);
     (n - 1 - j, n - 1 - i)
 }
 
-/// Pair number k of (0,1), (0,2), (1,2), (0,3), …, whatever their number: j is the largest with
-/// j(j−1)/2 ≤ k.
+/// Returns pair number k of (0,1), (0,2), (1,2), (0,3), …, an order that does not depend on the
+/// number of items. j is the largest number with j(j−1)/2 ≤ k.
 pub fn pair_number(k: usize) -> (usize, usize) {
     let mut j = f64::midpoint((8.0 * k as f64 + 1.0).sqrt(), 1.0) as usize;
-    // The square root rounds once k is beyond 2^50 or so.
+    // The square root rounds for k beyond about 2^50.
     while pairs_of(j) > k {
         j -= 1;
     }

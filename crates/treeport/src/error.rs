@@ -1,14 +1,14 @@
-//! What can be wrong with the input, each with its place.
+//! The error type of the crate: each error says what is wrong, where, and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::memory::show;
 
-/// The result of every fallible function of this crate.
+/// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what to do about it.
+/// What is wrong, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what each field means")]
@@ -29,11 +29,12 @@ pub enum Error {
         "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
     )]
     ZeroVector { point: usize },
-    // Messages end with their cause, which is therefore no `source`: whoever prints a chain of
-    // errors would print it twice.
+    // Messages end with their cause, which is therefore no `source`: printing a chain of errors
+    // would repeat it.
     #[error("of the points of the second measure: {cause}")]
     RightPoints { cause: Box<Error> },
-    /// What is wrong with the points or masses of one cloud; `point` of its cause is the place in the cloud.
+    /// Error in the points or masses of one cloud; `point` of its cause is the position in the
+    /// cloud.
     #[error("cloud {}: {cause}", cloud_label(name.as_deref(), *cloud))]
     Cloud { cloud: usize, name: Option<String>, cause: Box<Error> },
     #[error("point {point} has mass {value}; masses must be finite and at least 0")]
@@ -63,7 +64,7 @@ pub enum Error {
     #[error("edge {edge} names node {node}, but there are {nodes} nodes, numbered from 0")]
     BadNode { edge: usize, node: usize, nodes: usize },
     #[error(
-        "the graph falls into {components} components (node {node} cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without"
+        "the graph falls into {components} components (node {node} cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans support disconnected graphs"
     )]
     Disconnected { components: usize, node: usize },
     #[error("{}", unbalanced_component(&node.to_string(), [*left, *right], [*left_mass, *right_mass]))]
@@ -78,7 +79,7 @@ pub enum Error {
     )]
     MixedPenalties,
     #[error(
-        "the penalties of these clouds are distances by the metric {made}, and transport by {asked} is asked for; ask for {made}, or make the clouds for {asked}"
+        "the penalties of these clouds are distances by the metric {made}, and this call uses {asked}; use {made}, or make the clouds for {asked}"
     )]
     OtherPenalties { made: String, asked: String },
     #[error(
@@ -99,16 +100,14 @@ pub enum Error {
     RemovedMeasure { measure: usize },
     #[error("no measure is called `{name}`")]
     NoMeasureCalled { name: String },
-    #[error(
-        "two measures would be called `{name}`; remove the one that is there, or call the other something else"
-    )]
+    #[error("two measures would be called `{name}`; remove the existing one, or rename the other")]
     MeasureNamedTwice { name: String },
     #[error(
         "part {part} of the collection, counted from 0, has another ground metric or penalty than the first; build all parts on the same points"
     )]
     OtherGroundMetric { part: usize },
     #[error(
-        "cloud {cloud} has a coordinate of {value:e}, so far from others that squares of distances go beyond the largest number; a search takes no such clouds, so divide all coordinates by a large number first"
+        "cloud {cloud} has a coordinate of {value:e}, so far from others that squared distances overflow; divide all coordinates by a large number before a search"
     )]
     FarCloud { cloud: String, value: f64 },
     #[error("the index holds clouds, which bring their own points; give clouds, too")]
@@ -178,11 +177,11 @@ pub enum Error {
     #[error("{}", unused_option(option, method))]
     UnusedOption { option: &'static str, method: &'static str },
     #[error(
-        "exact transport between {left} and {right} points could not be proved optimal, as where masses or costs lie too many orders of magnitude apart; leave out what is that small, or that far"
+        "exact transport between {left} and {right} points could not be proved optimal; masses or costs probably differ by too many orders of magnitude, so leave out the smallest masses or the farthest points"
     )]
     Unsolved { left: usize, right: usize },
     #[error(
-        "costs of up to {cost:e} for masses of {mass:e} in all go beyond the largest number, 1.8e308; divide the costs or the masses by a large number first, and multiply the result by it"
+        "costs of up to {cost:e} times a total mass of {mass:e} overflow (the largest number is 1.8e308); divide the costs or the masses by a large number first, and multiply the result by it"
     )]
     Overflow { cost: f64, mass: f64 },
     #[error(
@@ -191,19 +190,20 @@ pub enum Error {
     NotConverged { left: usize, right: usize, violation: f64, tolerance: f64, iterations: usize },
     #[error("stopped before it was done")]
     Cancelled,
-    /// Something that grows faster than the input does not fit: `available` is what there is, where
-    /// the system says so.
-    #[error("{step} needs {}, {}; {instead}", show(*bytes), short(*available))]
+    /// An allocation that grows faster than the input does not fit. `available` is the available
+    /// memory, if the system reports it.
+    #[error("{step} needs {}, {}; {instead}", show(*bytes), shortage(*available))]
     Memory { step: String, bytes: u64, available: Option<u64>, instead: &'static str },
 
     #[error("cannot tell its format; name it {known}")]
     UnknownFormat { known: String },
     #[error("{what} must be in a {known} file")]
     WrongFormat { what: &'static str, known: String },
-    /// A format that only Python reads.
+    /// A format that only the Python package reads.
     #[error("{format}: {instead}")]
     ForeignFormat { format: &'static str, instead: &'static str },
-    /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
+    /// A text or binary format that does not parse; `place` is the position (`line 3`, `byte 17`,
+    /// …).
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
     #[error("cannot read `{}`: {}", shown(path), without_number(cause))]
@@ -225,32 +225,31 @@ pub enum Error {
     NewerTree { path: PathBuf, known: u64, found: u64 },
 }
 
-/// What those who show an error call the things that it is about.
+/// Names that a front end uses in messages for options, nodes, measures and points.
 pub trait Wording {
-    /// An option of the library, such as `n_trees`.
+    /// Returns the name of an option of the library, such as `n_trees`.
     fn option(&self, name: &str) -> String {
         name.to_owned()
     }
 
-    /// A node of a graph.
+    /// Returns the name of a node of a graph.
     fn node(&self, node: usize) -> String {
         node.to_string()
     }
 
-    /// A measure, if it has an ID.
+    /// Returns the ID of a measure, if it has one.
     fn measure(&self, _measure: usize) -> Option<String> {
         None
     }
 
-    /// A point, if it has a name.
+    /// Returns the name of a point, if it has one.
     fn point(&self, _point: usize) -> Option<String> {
         None
     }
 }
 
 impl Error {
-    /// The message in the words of somebody else: `option` and `node` of the fields go by their
-    /// names there.
+    /// Returns the message with the names of a front end for options, nodes, measures and points.
     ///
     /// # Example
     /// ```
@@ -297,12 +296,13 @@ impl Error {
         }
     }
 
-    /// A file that cannot be read; what does not fit into memory says so itself.
+    /// Wraps the error of reading a file; an [`Error`] inside `cause`, such as too little memory,
+    /// is returned as it is.
     pub fn read(path: impl Into<PathBuf>, cause: io::Error) -> Self {
         cause.downcast().unwrap_or_else(|cause| Self::Read { path: path.into(), cause })
     }
 
-    /// A file that cannot be written.
+    /// Wraps the error of writing a file.
     pub fn write(path: impl Into<PathBuf>, cause: io::Error) -> Self {
         Self::Write { path: path.into(), cause }
     }
@@ -312,7 +312,7 @@ fn bad_option(option: &str, value: &str, expected: &str) -> String {
     format!("{option} is {value}; {expected}")
 }
 
-/// What a cloud is called: its name, or else its number.
+/// Returns the name of a cloud, or its number if it has none.
 pub(crate) fn cloud_label(name: Option<&str>, number: usize) -> String {
     name.map_or_else(|| number.to_string(), str::to_owned)
 }
@@ -321,7 +321,7 @@ fn number(what: &str, number: usize) -> String {
     format!("{what} {number}")
 }
 
-/// Numbers beside names: ` (measure 3, point 44)`.
+/// Formats numbers beside names: ` (measure 3, point 44)`.
 fn also(numbers: &[&str]) -> String {
     if numbers.is_empty() { String::new() } else { format!(" ({})", numbers.join(", ")) }
 }
@@ -353,34 +353,34 @@ fn unbalanced_component(node: &str, [left, right]: [usize; 2], masses: [f64; 2])
     )
 }
 
-/// The name of a file on one line: what would end it, or move the cursor, is escaped.
+/// Returns a path on one line: control characters are escaped.
 pub fn shown(path: &Path) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     path.display().to_string().chars().map(escaped).collect()
 }
 
-/// How many points have no column, and one of them.
+/// Describes how many points have no column, with an example.
 pub(crate) fn without_column(missing: usize, points: usize, example: &str) -> String {
     let have = if missing == 1 { "has" } else { "have" };
     format!("{missing} of {points} points {have} no column, such as `{example}`")
 }
 
-/// What the system says, but for the number of its error.
+/// Returns the system's message without its error number.
 fn without_number(cause: &io::Error) -> String {
     let text = cause.to_string();
     let number = cause.raw_os_error().map(|number| format!(" (os error {number})"));
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
 }
 
-/// Why there is not enough memory.
-fn short(available: Option<u64>) -> String {
+/// Describes how much memory is available.
+fn shortage(available: Option<u64>) -> String {
     match available {
         Some(bytes) => format!("and {} are available", show(bytes)),
         None => "more than the system gives".into(),
     }
 }
 
-/// A shape as NumPy prints it: `(3,)`, `(2, 3)`.
+/// Formats a shape as NumPy does: `(3,)`, `(2, 3)`.
 pub(crate) fn show_shape(shape: &[usize]) -> String {
     match shape {
         [one] => format!("({one},)"),

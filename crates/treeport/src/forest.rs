@@ -1,15 +1,14 @@
-//! Several trees over the same points, and the weighted mean of their distances.
+//! Forests: several trees over the same points, and the weighted mean of their distances.
 //!
-//! One tree has to cut the space somewhere, and near points on both sides of the cut are far apart in
-//! the tree. Trees with other cuts have other errors, and the mean of their distances has smaller ones
-//! (Le et al. 2019, *Tree-Sliced Variants of Wasserstein Distances*). It is still an ℓ₁ distance:
-//! the embeddings of the trees side by side.
+//! A single tree has to cut the space somewhere, and neighbors on both sides of the cut are far
+//! apart in the tree. Trees with other cuts have other errors, so the mean of their distances has a
+//! smaller error (Le et al. 2019, *Tree-Sliced Variants of Wasserstein Distances*). The mean is
+//! still an ℓ₁ distance, of the trees' concatenated embeddings.
 //!
-//! Trees come from anywhere ([`Forest::new`]); the ones that averaged best here are linkages of a
-//! metric whose distances are perturbed at random
-//! ([`build::perturbed`](crate::build::perturbed())). Labels can then fit each tree
-//! ([`fit::learned`](crate::fit::learned)) and how much each counts
-//! ([`fit::weighted`](crate::fit::weighted)): the method `learned-forest` does both.
+//! [`Forest::new`] accepts any trees; the most accurate forests here are linkages of a metric whose
+//! distances are perturbed at random ([`build::perturbed`](crate::build::perturbed())). Labels can
+//! then fit each tree ([`fit::learned`](crate::fit::learned)) and the weights
+//! ([`fit::weighted`](crate::fit::weighted)); the method `learned-forest` does both.
 
 use crate::error::{Error, Result};
 use crate::flow::FlowPlans;
@@ -27,11 +26,11 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Trees with weights; the weights are divided by their sum.
+    /// Creates a forest from trees and weights; the weights are divided by their sum.
     ///
     /// # Errors
-    /// No trees, trees over different numbers of points or with different names for them, not one
-    /// weight for every tree, or weights that are negative, not finite or all 0.
+    /// No trees; trees over different numbers of points or with different names for them; a number
+    /// of weights other than the number of trees; weights that are negative, not finite or all 0.
     ///
     /// # Example
     /// ```
@@ -51,7 +50,7 @@ impl Forest {
         Ok(Self { trees, weights })
     }
 
-    /// Trees that count the same.
+    /// Creates a forest of equally weighted trees.
     ///
     /// # Errors
     /// As [`Forest::new`].
@@ -60,7 +59,7 @@ impl Forest {
         Self::new(trees, weights)
     }
 
-    /// Names the points.
+    /// Sets the names of the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -70,39 +69,39 @@ impl Forest {
         Ok(Self { trees: trees.collect::<Result<_>>()?, weights: self.weights })
     }
 
-    /// The names of the points, if they have any.
+    /// Returns the names of the points, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.trees[0].names()
     }
 
-    /// The trees.
+    /// Returns the trees.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
     }
 
-    /// How much each tree counts; they add up to 1.
+    /// Returns the weight of each tree; weights sum to 1.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The number of leaves of every tree, which are the points.
+    /// Returns the number of leaves of every tree, which are the points.
     pub fn leaves(&self) -> usize {
         self.trees[0].leaves()
     }
 
-    /// The weighted mean of the trees' distances between two measures.
+    /// Computes the weighted mean of the trees' distances between two measures.
     ///
     /// # Errors
-    /// As [`Tree::distance`].
+    /// See [`Tree::distance`].
     ///
     /// # Complexity
-    /// That of [`Tree::distance`] for every tree.
+    /// [`Tree::distance`] for every tree.
     pub fn distance(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         let weighted = self.weighted().map(|(tree, weight)| Ok(weight * tree.distance(a, b)?));
         weighted.sum()
     }
 
-    /// The weighted mean of the trees' [`Tree::unbalanced`] costs.
+    /// Computes the weighted mean of the trees' [`Tree::unbalanced`] costs.
     ///
     /// # Errors
     /// As [`Tree::unbalanced`].
@@ -111,7 +110,8 @@ impl Forest {
         self.weighted().map(one).sum()
     }
 
-    /// Distances of many pairs of measures, in parallel; the same for any number of threads.
+    /// Computes distances of many pairs of measures, in parallel; the same for any number of
+    /// threads.
     ///
     /// # Errors
     /// As [`Tree::pairs`].
@@ -124,7 +124,8 @@ impl Forest {
         self.mean_of(pairs.len(), progress, |tree, report| tree.pairs(measures, pairs, report))
     }
 
-    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    /// Computes the distance between measure `i` of `a` and measure `i` of `b` for every `i`, in
+    /// parallel.
     ///
     /// # Errors
     /// As [`Tree::paired`].
@@ -132,29 +133,32 @@ impl Forest {
         self.mean_of(a.len(), progress, |tree, report| tree.paired(a, b, report))
     }
 
-    /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
+    /// Computes the distances of all pairs of measures, in parallel: a symmetric matrix, row by
+    /// row.
     ///
     /// # Errors
-    /// As [`Tree::pairwise`]; progress counts rows.
+    /// See [`Tree::pairwise`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         check_tables(measures.len(), measures.len(), 2)?;
         self.mean_of(measures.len(), progress, |tree, report| tree.pairwise(measures, report))
     }
 
-    /// Distances from every measure of `a` to every measure of `b`, row after row, in parallel.
+    /// Computes distances from every measure of `a` to every measure of `b`, row by row, in
+    /// parallel.
     ///
     /// # Errors
-    /// As [`Tree::cross`]; progress counts rows of `a`.
+    /// See [`Tree::cross`]; progress counts rows of `a`.
     pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         check_tables(a.len(), b.len(), 2)?;
         self.mean_of(a.len(), progress, |tree, report| tree.cross(a, b, report))
     }
 
-    /// One sparse row per measure whose ℓ₁ (cityblock) distances are the forest's: the embeddings
-    /// of the trees ([`Tree::embed`]) side by side, each multiplied by its weight.
+    /// Returns one sparse row per measure; ℓ₁ (cityblock) distances of rows are the forest's
+    /// distances. A row concatenates the embeddings of the trees ([`Tree::embed`]), each multiplied
+    /// by its weight.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn embed(&self, measures: &Measures) -> Result<Csr> {
         let parts: Vec<Csr> =
             self.trees.iter().map(|tree| tree.embed(measures)).collect::<Result<_>>()?;
@@ -183,7 +187,7 @@ impl Forest {
         Ok(rows)
     }
 
-    /// The forest with every edge multiplied by `factor`.
+    /// Returns the forest with all edge lengths multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -205,7 +209,8 @@ impl Forest {
         mean(&self.trees, &self.weights, items, progress, answer)
     }
 
-    /// The weighted mean of the trees' distances between two points. O(depth) for every tree.
+    /// Computes the weighted mean of the trees' distances between two points. O(depth) for every
+    /// tree.
     ///
     /// # Panics
     /// If there is no such point.
@@ -213,8 +218,9 @@ impl Forest {
         self.weighted().map(|(tree, weight)| weight * tree.leaf_distance(i, j)).sum()
     }
 
-    /// A plan between two measures: the cheapest, in the forest's own distances, of the trees' plans
-    /// and of one merged from the shortest moves of all of them. It need not be optimal.
+    /// Computes a plan between two measures: the cheapest, in the forest's own distances, among the
+    /// plans of the trees and one merged from the shortest moves of all of them. It need not be
+    /// optimal.
     ///
     /// # Errors
     /// As [`Tree::coupling`].
@@ -225,15 +231,15 @@ impl Forest {
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
         check_balance((0, *a), (1, *b))?;
-        let far = |from: usize, to: &[u32], out: &mut [f64]| {
+        let distances = |from: usize, to: &[u32], out: &mut [f64]| {
             to.iter().zip(out).for_each(|(&j, out)| *out = self.leaf_distance(from, j as usize));
         };
-        Ok(FlowPlans::new(&self.trees, a, b, &far)?.cheapest())
+        Ok(FlowPlans::new(&self.trees, a, b, &distances)?.cheapest())
     }
 }
 
-/// The weighted sum of one list of numbers for each tree, in their order; progress counts to `items`
-/// once.
+/// Computes the weighted sum of one list of numbers per tree, in the order of the trees; progress
+/// counts up to `items` once.
 pub(crate) fn mean<T>(
     trees: &[T],
     weights: &[f64],
@@ -249,7 +255,7 @@ pub(crate) fn mean<T>(
         };
         let mut distances = answer(tree, &share)?;
         if k == 0 {
-            // No second table for a single tree.
+            // A single tree needs no second table.
             for d in &mut distances {
                 *d *= weight;
             }
@@ -261,8 +267,8 @@ pub(crate) fn mean<T>(
     Ok(sums)
 }
 
-/// Checks that trees and weights make a forest, and gives the same names to all trees; the sum of
-/// the weights.
+/// Checks that trees and weights form a forest, copies the names to all trees, and returns the sum
+/// of the weights.
 pub(crate) fn check(mut trees: Vec<Tree>, weights: &[f64]) -> Result<(Vec<Tree>, f64)> {
     let bad = |reason: String| Err(Error::BadForest { reason });
     let (Some(first), count) = (trees.first(), trees.len()) else {
@@ -299,7 +305,7 @@ pub(crate) fn check(mut trees: Vec<Tree>, weights: &[f64]) -> Result<(Vec<Tree>,
     Ok((trees, total))
 }
 
-/// The first point that two trees have different names for.
+/// Returns the first point for which two trees have different names.
 fn unlike(tree: &Tree, other: &Tree) -> Option<usize> {
     let (ours, theirs) = (tree.names()?, other.names()?);
     ours.iter().zip(theirs).position(|(a, b)| a != b)

@@ -1,4 +1,4 @@
-//! Measures with exact distances between some of them, for learning and for judging.
+//! Measures with exact distances of some of their pairs, for fitting models and scoring them.
 
 use std::time::{Duration, Instant};
 
@@ -15,18 +15,18 @@ use crate::seed::{Random, generator};
 use crate::solve::Problems;
 use crate::tree::surpluses;
 
-/// Default number of labelled pairs.
+/// Default number of pairs to label.
 pub const DEFAULT_PAIRS: usize = 300;
 
-/// The most pairs that [`pairs_within`] returns: more do not improve a tree, and learning from them
-/// takes longer than solving them.
+/// Largest number of pairs that [`pairs_within`] returns: more pairs do not improve a tree, and
+/// learning from them takes longer than solving them.
 pub const MOST_PAIRS: usize = 10_000;
-/// Pairs that suffice to measure the time of one.
+/// Number of pairs that suffices to measure the time of one.
 pub const TRIED_PAIRS: usize = 1_000;
 
-/// Measures with the transport distances of some pairs of them.
+/// Measures with the exact transport distances (labels) of some of their pairs.
 ///
-/// Every pair names two measures of equal mass, and every distance is finite and at least 0. Copies
+/// Every pair names two measures of equal mass, and every distance is finite and at least 0. Clones
 /// share the measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labelled {
@@ -35,34 +35,35 @@ pub struct Labelled {
     distances: Vec<f64>,
 }
 
-/// The scores of predictions against labels.
+/// Scores of predictions against labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Of the predictions without a factor.
+    /// Score of the predictions themselves.
     pub plain: Score,
-    /// After one factor; that of each half of the pairs is fitted to the other half.
+    /// Score after scaling by one factor; the factor of each half of the pairs is fitted to the
+    /// other.
     pub scaled: Score,
-    /// The factor fitted to all pairs.
+    /// Factor fitted to all pairs.
     pub factor: f64,
 }
 
-/// A prediction that does not use the ground metric, and its score, which a model has to beat.
+/// A prediction without the ground metric, with its score: a baseline that a model has to beat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NullBaseline {
-    /// The name of the prediction.
+    /// Name of the prediction.
     pub name: &'static str,
-    /// Its constant, fitted to all pairs.
+    /// Constant of the prediction, fitted to all pairs.
     pub constant: f64,
-    /// Its score; the constant of each half of the pairs is fitted to the other half.
+    /// Score of the prediction; the constant of each half of the pairs is fitted to the other.
     pub score: Score,
 }
 
 impl Labelled {
-    /// Measures, pairs of them, and the distance of each pair.
+    /// Creates labels from measures, pairs of them, and the distance of each pair.
     ///
     /// # Errors
-    /// No pairs, not one distance for each, a measure that does not exist, two measures of unequal
-    /// mass, or a distance that is negative or not finite.
+    /// No pairs; a number of distances other than the number of pairs; a measure that does not
+    /// exist; two measures of unequal mass; a distance that is negative or not finite.
     ///
     /// # Example
     /// ```
@@ -88,7 +89,7 @@ impl Labelled {
         Self::new_or_empty(measures, pairs, distances)
     }
 
-    /// [`new`](Self::new) for a part of a split, which may be empty.
+    /// Creates labels as [`new`](Self::new) does, for a part of a split, which may be empty.
     pub(crate) fn new_or_empty(
         measures: &Measures,
         pairs: Vec<(usize, usize)>,
@@ -103,27 +104,27 @@ impl Labelled {
         Ok(Self { measures: measures.clone(), pairs, distances })
     }
 
-    /// The exact distances of some pairs; `progress` counts pairs.
+    /// Computes the exact distances of some pairs; `progress` counts pairs.
     ///
     /// # Errors
-    /// As [`Problems::values`], and no pairs.
+    /// No pairs; see also [`Problems::values`].
     pub fn solve(
         metric: &GroundMetric,
         measures: &Measures,
         pairs: Vec<(usize, usize)>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        // Always, so that the bits of labels do not depend on earlier calls.
+        // Unconditional, so that the bits of labels do not depend on earlier calls.
         metric.prepare(progress)?;
         let distances = Problems::new(metric, measures, &pairs).values(progress)?;
         Self::new(measures, pairs, distances)
     }
 
-    /// Random pairs of measures ([`sample_pairs`]) with their exact distances; `progress` counts
-    /// pairs.
+    /// Draws random pairs of measures ([`sample_pairs`]) and computes their exact distances;
+    /// `progress` counts pairs.
     ///
     /// # Errors
-    /// As [`Labelled::solve`]; fewer than two measures.
+    /// Fewer than two measures; see also [`Labelled::solve`].
     ///
     /// # Example
     /// ```
@@ -145,10 +146,10 @@ impl Labelled {
         Self::solve(metric, measures, pairs, progress)
     }
 
-    /// Labels without a solver: the transport distance of unit masses at points is the distance of
-    /// the points.
+    /// Creates labels without a solver: the transport distance of unit masses at two points is the
+    /// distance of the points.
     ///
-    /// All pairs of points, or `count` of them drawn at random without repeats.
+    /// Labels are all pairs of points, or `count` of them drawn at random without repetition.
     ///
     /// # Errors
     /// Fewer than two points.
@@ -164,7 +165,7 @@ impl Labelled {
         } else {
             index::sample(&mut generator(seed), all, count.max(1)).into_vec()
         };
-        // Sorted by the first point, which is one search of a graph for all pairs that share it.
+        // In the order of the first point: all pairs that share it need one search of a graph.
         places.sort_unstable();
         let pair = |place| {
             let (i, j) = pair_number(place);
@@ -175,63 +176,63 @@ impl Labelled {
         Ok(Self { measures: Measures::unit_masses(n, 0..n)?, pairs, distances })
     }
 
-    /// The measures.
+    /// Returns the measures.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
 
-    /// The two measures of each label.
+    /// Returns the two measures of each label.
     pub fn pairs(&self) -> &[(usize, usize)] {
         &self.pairs
     }
 
-    /// The distance of each pair.
+    /// Returns the distance of each pair.
     pub fn distances(&self) -> &[f64] {
         &self.distances
     }
 
-    /// The number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Whether there is no label; only a part of a split can be empty.
+    /// Returns whether there are no labels; only a part of a split can be empty.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// Whether no label is above 0, so that they determine no scale.
+    /// Returns whether no label is above 0, so that they determine no scale.
     pub fn is_all_zero(&self) -> bool {
         self.distances.iter().all(|d| *d == 0.0)
     }
 
-    /// Refuses labels that are all 0.
+    /// Returns an error if all labels are 0.
     pub(crate) fn check_above_zero(&self) -> Result<()> {
         let what = || "no exact distance is above 0".to_owned();
         if self.is_all_zero() { Err(Error::NothingToLearn { what: what() }) } else { Ok(()) }
     }
 
-    /// Checks that there are labels, on this number of points.
+    /// Checks that there are labels, and that their measures are on this number of points.
     pub(crate) fn check_for(&self, points: usize) -> Result<()> {
         check_some(&self.pairs)?;
         self.measures.check_points(points)
     }
 
-    /// Two parts of the labels, drawn at random, each in the order they had; the second has the
-    /// given share. The first is never empty unless there are no labels.
+    /// Splits the labels at random into two parts, each in the original order; the second has the
+    /// given share. The first is empty only if there are no labels.
     ///
-    /// Where measures are in many pairs, the second part has all pairs of some measures (but for the
-    /// last of these), so that one measure of each pair is not in the first part. Pairs drawn one by
-    /// one would be of measures that the first part has too, and their score too good: with 10,000
-    /// labels between 2,000 tweets, trees chosen by such pairs err by 0.020 on new tweets instead of
-    /// 0.018; with 1,500 between 100 measures on a map, by 0.071 instead of 0.067. Where measures are
-    /// few, or in few pairs, the difference is noise.
+    /// Where measures occur in many pairs, the second part holds all pairs of some measures (except
+    /// the last of these), so that one measure of each of its pairs is not in the first part. Pairs
+    /// drawn independently would share both measures with the first part, and their score would be
+    /// too good: with 10,000 labels between 2,000 tweets, trees chosen by such pairs have an error
+    /// of 0.020 on new tweets instead of 0.018; with 1,500 between 100 measures on a map, of 0.071
+    /// instead of 0.067. Where measures are few, or in few pairs, the difference is noise.
     #[must_use]
     pub fn split(&self, share: f64, seed: u64) -> (Self, Self) {
         self.split_by(share, &mut generator(seed))
     }
 
-    /// How many of the labels a share of them holds back, so that one is left at least.
+    /// Returns the number of labels that a share of them holds out, which leaves at least one.
     pub(crate) fn held_back(&self, share: f64) -> usize {
         ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1))
     }
@@ -255,7 +256,7 @@ impl Labelled {
         (self.at(first), self.at(second))
     }
 
-    /// Whether a measure is in eight pairs or more, in the mean of at least a hundred.
+    /// Returns whether at least a hundred measures are in pairs, in eight or more on average.
     fn measures_are_in_many_pairs(&self) -> bool {
         let mut used = vec![false; self.measures.len()];
         self.pairs.iter().for_each(|&(i, j)| (used[i], used[j]) = (true, true));
@@ -263,10 +264,10 @@ impl Labelled {
         used >= 100 && self.len() >= 4 * used
     }
 
-    /// The labels before number `place`, and the others.
+    /// Splits the labels into the first `place` ones and the rest.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer labels.
     #[must_use]
     pub fn split_at(&self, place: usize) -> (Self, Self) {
         let all: Vec<usize> = (0..self.len()).collect();
@@ -274,13 +275,13 @@ impl Labelled {
         (self.at(first), self.at(second))
     }
 
-    /// At most `count` of the labels, evenly spaced.
+    /// Returns at most `count` of the labels, evenly spaced.
     pub(crate) fn some(&self, count: usize) -> Self {
         let (all, count) = (self.len(), count.min(self.len()));
         self.at(&(0..count).map(|k| k * all / count).collect::<Vec<_>>())
     }
 
-    /// The labels at the given places.
+    /// Selects the labels at the given indices.
     fn at(&self, places: &[usize]) -> Self {
         Self {
             measures: self.measures.clone(),
@@ -289,7 +290,7 @@ impl Labelled {
         }
     }
 
-    /// Both sets of measures in one, with the labels of both.
+    /// Concatenates two sets of measures and their labels.
     ///
     /// # Errors
     /// Measures on another number of points.
@@ -303,7 +304,7 @@ impl Labelled {
         })
     }
 
-    /// The labels with distances and masses divided by powers of two.
+    /// Returns the labels with distances and masses divided by the given powers of two.
     pub(crate) fn in_units(&self, distance: f64, mass: f64) -> Self {
         Self {
             measures: self.measures.divided_by(mass),
@@ -312,26 +313,26 @@ impl Labelled {
         }
     }
 
-    /// The score of predictions for the pairs.
+    /// Computes the score of predictions for the pairs.
     ///
     /// # Panics
-    /// If there is not one for every pair.
+    /// If the number of predictions is not the number of pairs.
     pub fn score(&self, predicted: &[f64]) -> Score {
         Score::new(predicted, &self.distances)
     }
 
-    /// The factor that brings predictions for the pairs to the labels: [`score::factor`].
+    /// Computes the factor that scales predictions for the pairs to the labels ([`score::factor`]).
     ///
     /// # Panics
-    /// If there is not one for every pair.
+    /// If the number of predictions is not the number of pairs.
     pub fn factor(&self, predicted: &[f64]) -> f64 {
         score::factor(predicted, &self.distances)
     }
 
-    /// The scores of predictions for the pairs, without and with one factor.
+    /// Computes the scores of predictions for the pairs, without and with one factor.
     ///
     /// # Panics
-    /// If there is not one for every pair.
+    /// If the number of predictions is not the number of pairs.
     pub fn judge(&self, predicted: &[f64]) -> Judged {
         Judged {
             plain: self.score(predicted),
@@ -340,7 +341,8 @@ impl Labelled {
         }
     }
 
-    /// Two predictions: the mean label for every pair, and a constant times the total variation.
+    /// Returns two baselines: the mean label for every pair, and a constant times the total
+    /// variation.
     pub fn null_baselines(&self) -> [NullBaseline; 2] {
         let mean = |_: &[f64], labels: &[f64]| labels.iter().sum::<f64>() / labels.len() as f64;
         let ones = vec![1.0; self.len()];
@@ -361,7 +363,8 @@ impl Labelled {
         ]
     }
 
-    /// Predictions for each half of the pairs, times the factor that `fit` finds on the other half.
+    /// Returns predictions for each half of the pairs, times the factor that `fit` finds on the
+    /// other.
     fn cross_fitted(&self, predicted: &[f64], fit: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
         let half = self.len() / 2;
         let (first, second) = predicted.split_at(half);
@@ -381,17 +384,20 @@ fn check_some(pairs: &[(usize, usize)]) -> Result<()> {
     Ok(())
 }
 
-/// Half the sum of |a(x) − b(x)|: the mass that has to move. O(support).
+/// Computes the total variation, half the sum of |a(x) − b(x)|: the mass that has to move.
+/// O(support).
 pub fn total_variation(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
     surpluses(a, b).map(|(_, surplus)| surplus.abs()).sum::<f64>() / 2.0
 }
 
-/// `count` different pairs i < j of so many measures, in random order; all pairs if there are fewer.
+/// Draws `count` different pairs i < j of `measures` measures, in random order, or all pairs if
+/// there are fewer.
 ///
-/// The command line and Python draw the labels of `fit`, `exact` and tests ([`test_seed`]) like this.
+/// The command line and Python use it to draw the labels of `fit`, `exact` and tests
+/// ([`test_seed`]).
 ///
 /// # Errors
-/// There are fewer than two measures.
+/// Fewer than two measures.
 pub fn sample_pairs(count: usize, measures: usize, seed: u64) -> Result<Vec<(usize, usize)>> {
     if measures < 2 {
         return Err(Error::BadOption {
@@ -406,14 +412,14 @@ pub fn sample_pairs(count: usize, measures: usize, seed: u64) -> Result<Vec<(usi
     Ok(drawn.into_iter().map(pair_number).collect())
 }
 
-/// How many pairs like `tried` can be solved in about that time, from 1 to [`MOST_PAIRS`].
+/// Returns how many pairs like `tried` can be solved in about `time`, from 1 to [`MOST_PAIRS`].
 ///
-/// The clock decides this number and nothing else: [`Labelled::sample`] of as many pairs gives the
-/// same labels on any machine. To measure, some of `tried` are solved, for at most about a fifth of
-/// the time or as long as the first few take; preparation that happens once does not count.
+/// The clock affects this number alone: [`Labelled::sample`] of as many pairs gives the same labels
+/// on any machine. The estimate solves some of `tried`, for at most about a fifth of the time or as
+/// long as the first few take; it does not count one-time preparation.
 ///
 /// # Errors
-/// No time; as [`Labelled::solve`].
+/// `time` is zero; see also [`Labelled::solve`].
 pub fn pairs_within(
     time: Duration,
     metric: &GroundMetric,
@@ -429,7 +435,7 @@ pub fn pairs_within(
     metric.prepare(progress)?;
     let (begun, mut rest, mut each) = (Instant::now(), tried, 0.0);
     let mut size = rayon::current_num_threads();
-    // Chunks double, so the last one measures the time of a pair best.
+    // Chunks double, so the last one is the best estimate of the time per pair.
     while !rest.is_empty() && (each == 0.0 || begun.elapsed() < time / 10) {
         let (chunk, others) = rest.split_at(size.min(rest.len()));
         let chunk_begun = Instant::now();
@@ -441,14 +447,14 @@ pub fn pairs_within(
     Ok(((left / each) as usize).clamp(1, MOST_PAIRS.min(pairs_of(measures.len()).max(1))))
 }
 
-/// Refuses more pairs than fit: a place, two ends, a distance and a copy each.
+/// Checks that a list of pairs fits into memory: an index, two ends, a distance and a copy each.
 fn check_pairs_fit(count: usize) -> Result<()> {
     let step = format_args!("a list of {count} pairs");
     memory::check(step, memory::size_of::<[u64; 5]>(&[count]), "ask for fewer pairs")
 }
 
-/// The seed of test pairs for what was fitted with `seed`. With few measures some test pairs are
-/// also training pairs: hold out measures for an honest test.
+/// Returns the seed of test pairs for a model fitted with `seed`. With few measures, some test
+/// pairs are also training pairs; for an unbiased test, hold out measures.
 pub fn test_seed(seed: u64) -> u64 {
     seed ^ 0x7465_7374
 }

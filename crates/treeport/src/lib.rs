@@ -8,12 +8,12 @@
 //! | --- | --- |
 //! | [`GroundMetric`] | distances between points: from coordinates, a matrix or a graph |
 //! | [`Measures`] | rows of masses on those points |
-//! | [`Clouds`] | measures that bring their own points |
+//! | [`Clouds`] | measures with points of their own |
 //! | [`Labelled`] | measures with pairs of them, and the exact distance of each pair |
 //! | [`Model`] | one [`Tree`] or a [`Forest`], made by [`fit`](fit()); it answers in microseconds |
-//! | [`Estimator`] | a metric and a model: as close to exact as you ask, with certified bounds |
-//! | [`Problem`], [`Problems`] | one transport problem, or many, solved exactly and proved |
-//! | [`Index`] | a collection that finds nearest measures, proved |
+//! | [`Estimator`] | a metric and a model: estimates of any accuracy, with certified bounds |
+//! | [`Problem`], [`Problems`] | one transport problem, or many, solved exactly with a proof |
+//! | [`Index`] | a collection of measures, with certified nearest-neighbor search |
 //!
 //! ```
 //! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, Problem, fit, silent};
@@ -33,12 +33,12 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 //!
-//! Whatever may take long takes a [`Progress`], which hears how far it is and may stop it; [`silent`] does
-//! neither. Bad input is an [`Error`] that says what, where and what to do. The same input and seed give the
-//! same bits, on one thread or many. The library never prints.
+//! Long calls have a [`Progress`] callback, which reports progress and can cancel the call;
+//! [`silent`] does neither. Bad input is an [`Error`] that says what, where and what to do. The
+//! same input and seed give the same bits, on one thread or many. The library never prints.
 //!
-//! The guide, `docs/RUST.md` in the repository, has a whole program for each of these nouns. The feature
-//! `io`, on by default, is everything that reads and writes files.
+//! The guide, `docs/RUST.md` in the repository, has a whole program for each of these nouns. The
+//! feature `io`, on by default, contains everything that reads and writes files.
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
@@ -112,23 +112,22 @@ pub use project::{project, project_additive};
 pub use score::Score;
 #[doc(inline)]
 pub use search::{Index, IndexOptions};
-pub(crate) use solve::exact;
 #[doc(inline)]
 pub use solve::{
-    Bounds, Forecast, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution,
-    Target, sinkhorn,
+    Aim, Answer, Forecast, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Wanted,
+    sinkhorn,
 };
 pub use sparse::Csr;
 #[doc(inline)]
 pub use tree::{Attachment, Coupling, Tree};
 
-/// The programs of the guide, docs/RUST.md, run as doc tests.
+// The programs of the guide, docs/RUST.md, run as doc tests.
 #[cfg(all(doctest, feature = "io"))]
 #[doc = include_str!("../../../docs/RUST.md")]
 mod guide {}
 
-/// What the other crates of this project share with the library. It is no part of the public face
-/// and changes without notice.
+/// Items shared with the other crates of this project; not part of the public API, and subject to
+/// change without notice.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::clouds::uniform_masses;
@@ -149,11 +148,24 @@ pub mod internal {
         pub use crate::columns::match_names;
         pub use crate::names::{Named, list};
     }
+    pub mod rounding {
+        /// Returns the share that so many roundings to single precision take away at most.
+        pub const fn single(roundings: usize) -> f64 {
+            crate::rounding::single(roundings)
+        }
+        pub const LOST_BY_DUALS: f64 = crate::solve::single_problem::LOST_ON_DEVICE;
+    }
     pub mod score {
         pub use crate::score::{factor, least_label, median, relative_errors};
     }
+    pub mod search {
+        pub use crate::search::DevicePoints;
+    }
     pub mod solve {
-        pub use crate::solve::{Card, CardFound, CardSearch, table_of_few};
+        pub use crate::solve::{
+            CLOSED_PRICE, Device as Card, Device, DeviceFound as CardFound, DeviceFound,
+            DeviceSearch as CardSearch, DeviceSearch, table_of_few,
+        };
     }
     pub mod steps {
         pub use crate::steps::*;
@@ -163,7 +175,7 @@ pub mod internal {
     }
 }
 
-/// The example of the README runs as those of the documentation do.
+// The example of the README runs as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,28 +1,30 @@
-//! Many weighted sets of points, in compressed rows.
+//! Measures: many weighted sets of points, in compressed rows.
 //!
-//! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
-//! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
+//! Masses are stored unscaled: transport is homogeneous in mass, so two measures need the *same*
+//! total, not the total 1. [`Measures::normalized`] makes every total 1.
 
 use std::sync::Arc;
 
 use crate::columns::match_names;
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::metric::MAX_POINTS;
 use crate::rounding::PLAN_TOTALS;
 
-/// How far the totals of two measures may differ, relative to the larger, to count as equal.
+/// Largest number of points: the nodes of a binary tree over them need 32-bit numbers.
+pub(crate) const MAX_POINTS: usize = u32::MAX as usize / 2;
+
+/// Relative difference up to which the totals of two measures count as equal.
 ///
-/// Rows normalized in `f32` sum to 1 within about 1e-7 times a few.
+/// Rows normalized in `f32` sum to 1 with an error of a few times 1e-7.
 pub(crate) const BALANCE_TOLERANCE: f64 = 1e-6;
 
 /// Many measures on the same points.
 ///
-/// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their
-/// masses, all finite and above 0. Every row has at least one entry, unless they were made by a function
-/// that says otherwise ([`from_rows_or_empty`](Self::from_rows_or_empty)).
+/// Row `r` has the points `point[start[r]..start[r + 1]]`, strictly increasing, with their masses,
+/// all finite and above 0. Rows may be empty only in sets from constructors that allow it
+/// ([`from_rows_or_empty`](Self::from_rows_or_empty)).
 ///
-/// Copies share their rows, so they cost nothing. What rows are called does not make them differ.
+/// Clones share their rows and are cheap. Equality ignores names.
 #[derive(Clone, Debug)]
 pub struct Measures {
     points: usize,
@@ -44,38 +46,38 @@ struct CompressedRows {
     total: Vec<f64>,
 }
 
-/// One row of [`Measures`]: its points, strictly increasing, and their masses, all above 0.
+/// One row of [`Measures`]: points, strictly increasing, and their masses, all above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure<'a> {
     support: &'a [u32],
     masses: &'a [f64],
     total: f64,
-    /// Number of points the set lives on.
+    /// Number of points of the ground set.
     space: usize,
 }
 
 impl<'a> Measure<'a> {
-    /// The points with mass, strictly increasing.
+    /// Returns the points with mass, strictly increasing.
     pub fn support(&self) -> &'a [u32] {
         self.support
     }
 
-    /// Their masses, in the same order.
+    /// Returns the masses of [`support`](Self::support), in the same order.
     pub fn masses(&self) -> &'a [f64] {
         self.masses
     }
 
-    /// The sum of the masses.
+    /// Returns the sum of the masses.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// The number of points that it lives on, with or without mass.
+    /// Returns the number of points of the ground set, with or without mass.
     pub(crate) fn space(&self) -> usize {
         self.space
     }
 
-    /// Checks that it lives on as many points as the tree or metric has.
+    /// Checks that the tree or metric has as many points as the ground set.
     pub(crate) fn check_points(&self, points: usize) -> Result<()> {
         if self.space == points {
             Ok(())
@@ -84,17 +86,19 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// (point, mass) in increasing order of points.
+    /// Iterates over (point, mass) in increasing order of points.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {
         self.support.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
     }
 }
 
 impl Measures {
-    /// From rows of equal width, one after the other; a row's entry `p` is its mass at point `p`.
+    /// Creates measures from dense rows, one after the other; entry `p` of a row is its mass at
+    /// point `p`.
     ///
     /// # Errors
-    /// A length that is no multiple of `points`, a negative or non-finite mass, a row without mass.
+    /// A length that is not a multiple of `points`, a negative or non-finite mass, a row without
+    /// mass.
     ///
     /// # Example
     /// ```
@@ -107,10 +111,11 @@ impl Measures {
         Self::from_dense_or_empty(points, masses)?.with_mass()
     }
 
-    /// As [`from_dense`](Self::from_dense), where rows may have no mass.
+    /// Creates measures from dense rows, which may have no mass ([`from_dense`](Self::from_dense)
+    /// rejects them).
     ///
     /// # Errors
-    /// As [`from_dense`](Self::from_dense), but for such rows.
+    /// See [`from_dense`](Self::from_dense), except that such rows are valid.
     pub fn from_dense_or_empty(points: usize, masses: &[f64]) -> Result<Self> {
         if points == 0 {
             return Err(Error::NoPoints);
@@ -126,9 +131,10 @@ impl Measures {
         Self::from_rows_or_empty(points, entries)
     }
 
-    /// From compressed rows as SciPy's CSR has them: row `r` is `indices[start[r]..start[r + 1]]`.
+    /// Creates measures from compressed rows as in SciPy's CSR: row `r` is
+    /// `indices[start[r]..start[r + 1]]`.
     ///
-    /// Indices may come in any order; masses at a point named twice in a row add up.
+    /// Indices may come in any order; masses of a repeated point add up.
     ///
     /// # Errors
     /// Row bounds that do not fit, an index out of range, a bad mass, a row without mass.
@@ -141,10 +147,11 @@ impl Measures {
         Self::from_csr_or_empty(points, start, indices, masses)?.with_mass()
     }
 
-    /// As [`from_csr`](Self::from_csr), where rows may have no mass.
+    /// Creates measures from compressed rows, which may have no mass ([`from_csr`](Self::from_csr)
+    /// rejects them).
     ///
     /// # Errors
-    /// As [`from_csr`](Self::from_csr), but for such rows.
+    /// See [`from_csr`](Self::from_csr), except that such rows are valid.
     pub fn from_csr_or_empty(
         points: usize,
         start: &[usize],
@@ -171,7 +178,8 @@ impl Measures {
         Self::from_rows_or_empty(points, entries)
     }
 
-    /// From rows of (point, mass), in any order; masses at a point named twice add up.
+    /// Creates measures from rows of (point, mass), in any order; masses of a repeated point add
+    /// up.
     ///
     /// # Errors
     /// A point out of range, a negative or non-finite mass, a row without mass.
@@ -182,11 +190,11 @@ impl Measures {
         Self::from_rows_or_empty(points, rows)?.with_mass()
     }
 
-    /// As [`from_rows`](Self::from_rows), where measures may have no mass: for UniFrac, and for transport
-    /// that may leave mass behind at a price. Everything else refuses them.
+    /// Creates measures that may have no mass, for UniFrac and for transport with penalties; all
+    /// other functions reject them.
     ///
     /// # Errors
-    /// As [`from_rows`](Self::from_rows), but for such measures.
+    /// See [`from_rows`](Self::from_rows), except that such measures are valid.
     pub fn from_rows_or_empty<R>(points: usize, rows: impl IntoIterator<Item = R>) -> Result<Self>
     where
         R: IntoIterator<Item = (usize, f64)>,
@@ -197,7 +205,7 @@ impl Measures {
         let mut all = CompressedRows::default();
         for (measure, row) in rows.into_iter().enumerate() {
             let row = row.into_iter();
-            all.make_room(1, row.size_hint().0.min(AT_FIRST))?;
+            all.reserve(1, row.size_hint().0.min(INITIAL_ENTRIES))?;
             let first = all.point.len();
             let mut increases = true;
             for (point, value) in row {
@@ -221,10 +229,10 @@ impl Measures {
         Ok(Self { points, rows: Arc::new(all), names: None })
     }
 
-    /// The same measures.
+    /// Returns the measures unchanged if every one has mass.
     ///
     /// # Errors
-    /// One of them has no mass.
+    /// A measure has no mass.
     pub fn with_mass(self) -> Result<Self> {
         match self.rows.total.iter().position(|&total| total == 0.0) {
             Some(measure) => Err(Error::NoMass { measure }),
@@ -232,7 +240,7 @@ impl Measures {
         }
     }
 
-    /// The unit mass at each of the given points, one measure per point.
+    /// Creates a unit mass at each of the given points, one measure per point.
     ///
     /// # Errors
     /// A point out of range.
@@ -240,7 +248,7 @@ impl Measures {
         Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
     }
 
-    /// Each measure divided by its total, if that is above 0. A mass that becomes 0 by that disappears.
+    /// Divides each measure by its total, if that is above 0; a mass that becomes 0 is removed.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         let CompressedRows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
@@ -253,7 +261,7 @@ impl Measures {
         }
         if mass.contains(&0.0) {
             let rows = self.iter().map(|measure| measure.iter());
-            // The largest mass of a row stays, so the rows remain valid.
+            // The largest mass of a row is not removed, so the rows remain valid.
             let without_zeros = Self::from_rows_or_empty(self.points, rows);
             return without_zeros
                 .map_or_else(|_| self.clone(), |rest| Self { names: self.names.clone(), ..rest });
@@ -261,7 +269,7 @@ impl Measures {
         self
     }
 
-    /// All masses divided by a power of two; masses that become 0 are kept.
+    /// Divides all masses by a power of two; masses that become 0 are kept.
     pub(crate) fn divided_by(&self, unit: f64) -> Self {
         let mut divided = self.clone();
         if unit != 1.0 {
@@ -273,27 +281,27 @@ impl Measures {
         divided
     }
 
-    /// These measures, then those of another set on the same points.
+    /// Concatenates these measures and others on the same points.
     ///
     /// # Errors
-    /// The other set lives on another number of points.
+    /// The other set is on another number of points.
     pub fn followed_by(&self, other: &Self) -> Result<Self> {
         other.check_points(self.points)?;
         Self::concat(&[self.clone(), other.clone()])
     }
 
-    /// Some of the measures, with their names.
+    /// Selects measures, with their names.
     pub(crate) fn select(&self, rows: &[usize]) -> Result<Self> {
         let measures = Self::from_rows(self.points, rows.iter().map(|&row| self.row(row).iter()))?;
         let names = self.names().map(|names| rows.iter().map(|&row| names[row].clone()).collect());
         Ok(Self { names, ..measures })
     }
 
-    /// The measures of several sets on the same points, one set after the other; at least one set.
+    /// Concatenates the measures of at least one set on the same points.
     pub(crate) fn concat(sets: &[Self]) -> Result<Self> {
         let mut rows = CompressedRows::default();
         let count = |of: fn(&Self) -> usize| sets.iter().map(of).sum();
-        rows.make_room(count(Self::len), count(Self::entries))?;
+        rows.reserve(count(Self::len), count(Self::entries))?;
         for set in sets {
             let first = rows.point.len();
             rows.start.extend(set.rows.start[1..].iter().map(|end| first + end));
@@ -304,11 +312,11 @@ impl Measures {
         Ok(Self { points: sets[0].points, rows: Arc::new(rows), names: None })
     }
 
-    /// The measures with their columns in the order of the points, matched by name; points without a
-    /// column have no mass ([`MissingColumns`](crate::MissingColumns) says which).
+    /// Reorders columns to match the points by name; points without a column have no mass
+    /// ([`MissingColumns`](crate::MissingColumns) reports them).
     ///
     /// # Errors
-    /// A column whose name no point has or that comes twice, or two points of the same name.
+    /// A column whose name no point has, or that occurs twice; two points of the same name.
     ///
     /// # Example
     /// ```
@@ -331,11 +339,11 @@ impl Measures {
         Ok(Self { names: self.names.clone(), ..Self::from_rows_or_empty(points.len(), rows)? })
     }
 
-    /// Names the measures, as the rows of a table; results carry these names.
-    /// [`normalized`](Self::normalized) and [`matched`](Self::matched) keep them.
+    /// Sets the names of the measures, which results carry; [`normalized`](Self::normalized) and
+    /// [`matched`](Self::matched) keep them.
     ///
     /// # Errors
-    /// Another number of names than of measures.
+    /// The number of names is not the number of measures.
     pub fn with_names(self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.len() {
             let (what, expected) = ("the list of names of measures".into(), show(self.len()));
@@ -344,22 +352,22 @@ impl Measures {
         Ok(Self { names: Some(names.into()), ..self })
     }
 
-    /// The names of the measures, if they have any.
+    /// Returns the names of the measures, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
 
-    /// The bytes that their rows take.
+    /// Returns the memory of the rows in bytes.
     pub fn bytes(&self) -> u64 {
         memory::size_of::<(u64, f64)>(&[self.len()]) + 12 * self.entries() as u64
     }
 
-    /// Whether two sets are one and the same in memory, as copies are.
+    /// Returns whether two sets share their memory, as clones do.
     pub fn same(&self, other: &Self) -> bool {
         self.points == other.points && Arc::ptr_eq(&self.rows, &other.rows)
     }
 
-    /// Checks that all measures of one or several sets have the same total mass.
+    /// Checks that all measures of one or more sets have the same total mass.
     ///
     /// # Errors
     /// The lightest and the heaviest differ by more than a millionth.
@@ -373,27 +381,27 @@ impl Measures {
         }
     }
 
-    /// The number of measures.
+    /// Returns the number of measures.
     pub fn len(&self) -> usize {
         self.rows.total.len()
     }
 
-    /// Whether there is no measure.
+    /// Returns whether there are no measures.
     pub fn is_empty(&self) -> bool {
         self.rows.total.is_empty()
     }
 
-    /// The number of points they live on.
+    /// Returns the number of points of the ground set.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// The number of entries in all rows together.
+    /// Returns the number of entries of all rows.
     pub fn entries(&self) -> usize {
         self.rows.point.len()
     }
 
-    /// Measure `row`.
+    /// Returns measure `row`.
     ///
     /// # Panics
     /// If there is no such row; [`Measures::get`] returns an error instead.
@@ -408,7 +416,7 @@ impl Measures {
         }
     }
 
-    /// Measure `row`, or an error that says how many there are.
+    /// Returns measure `row`, or an error with the number of measures.
     ///
     /// # Errors
     /// There is no such row.
@@ -420,13 +428,13 @@ impl Measures {
         }
     }
 
-    /// Entries of a row by their places among all entries; the total is not computed.
+    /// Returns entries by their indices among all entries; the total is not computed.
     pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
         let (support, masses) = (&self.rows.point[places.clone()], &self.rows.mass[places]);
         Measure { support, masses, total: f64::NAN, space: self.points }
     }
 
-    /// All measures in order.
+    /// Iterates over the measures in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Measure<'_>> {
         (0..self.len()).map(|row| self.row(row))
     }
@@ -441,11 +449,11 @@ impl Measures {
         })
     }
 
-    /// Checks that measure `i` here and measure `i` of another set have equal masses, for every
+    /// Checks that measure `i` of this set and measure `i` of another have equal masses, for every
     /// `i`.
     ///
     /// # Errors
-    /// Two sets of different sizes, or totals that differ.
+    /// The sets differ in size, or two totals differ.
     pub(crate) fn check_paired(&self, other: &Self) -> Result<()> {
         if self.len() != other.len() {
             return Err(Error::Shape {
@@ -457,10 +465,10 @@ impl Measures {
         (0..self.len()).try_for_each(|i| check_balance((i, self.row(i)), (i, other.row(i))))
     }
 
-    /// Checks that the measures live on as many points as the tree or metric has.
+    /// Checks that the tree or metric has as many points as the measures' ground set.
     ///
     /// # Errors
-    /// The counts differ.
+    /// The numbers differ.
     pub fn check_points(&self, points: usize) -> Result<()> {
         if self.points == points {
             Ok(())
@@ -470,7 +478,7 @@ impl Measures {
     }
 }
 
-/// The step that takes memory as measures are read.
+/// Name of the allocation in memory errors.
 const STEP: &str = "the masses of all measures";
 const INSTEAD: &str = "read some of the measures at a time";
 
@@ -482,7 +490,7 @@ impl Default for CompressedRows {
 
 impl CompressedRows {
     /// Reserves memory for more rows with `entries` entries in all.
-    fn make_room(&mut self, rows: usize, entries: usize) -> Result<()> {
+    fn reserve(&mut self, rows: usize, entries: usize) -> Result<()> {
         memory::grow(&mut self.point, format_args!("{STEP}"), entries, INSTEAD)?;
         memory::grow(&mut self.mass, format_args!("{STEP}"), entries, INSTEAD)?;
         memory::grow(&mut self.start, format_args!("{STEP}"), rows, INSTEAD)?;
@@ -498,7 +506,7 @@ impl CompressedRows {
         Ok(())
     }
 
-    /// Sorts the entries of the last row, from `first` on, and adds up those of one point.
+    /// Sorts the entries of the last row, from `first` on, and adds up entries of the same point.
     fn sort_from(&mut self, first: usize) -> Result<()> {
         let mut row = Vec::new();
         memory::grow(&mut row, format_args!("{STEP}"), self.point.len() - first, INSTEAD)?;
@@ -507,7 +515,7 @@ impl CompressedRows {
         row.sort_by_key(|&(point, _)| point);
         for (point, mass) in row {
             if self.point[first..].last() == Some(&point) {
-                *self.mass.last_mut().expect("as many as points") += mass;
+                *self.mass.last_mut().expect("every point has a mass") += mass;
             } else {
                 self.point.push(point);
                 self.mass.push(mass);
@@ -516,7 +524,7 @@ impl CompressedRows {
         Ok(())
     }
 
-    /// Ends the last row, which begins at `first` and for which there is room.
+    /// Ends the last row, which begins at `first`; its memory is already reserved.
     fn end_row(&mut self, measure: usize, first: usize) -> Result<()> {
         let total = self.mass[first..].iter().fold(0.0, |total, mass| total + mass);
         if !total.is_finite() {
@@ -532,14 +540,15 @@ impl CompressedRows {
     }
 }
 
-/// Entries that a row has room for before the first is read: small rows take no more than that.
-const AT_FIRST: usize = 64;
+/// Reserved entries before a row is read; many rows need no more.
+const INITIAL_ENTRIES: usize = 64;
 
 fn show(count: usize) -> String {
     crate::error::show_shape(&[count])
 }
 
-/// The second measure with the total of the first, if these differ by more than [`PLAN_TOTALS`].
+/// Rescales the second measure to the total of the first, if these differ by more than
+/// [`PLAN_TOTALS`].
 pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
     let factor = a.total() / b.total();
     if (factor - 1.0).abs() <= PLAN_TOTALS {
@@ -554,7 +563,7 @@ pub(crate) fn check_balance(left: (usize, Measure<'_>), right: (usize, Measure<'
     check_totals((left.0, left.1.total), (right.0, right.1.total))
 }
 
-/// Checks that the totals of two numbered measures are the same, as far as transport asks.
+/// Checks that the totals of two numbered measures are equal up to [`BALANCE_TOLERANCE`].
 pub(crate) fn check_totals(left: (usize, f64), right: (usize, f64)) -> Result<()> {
     let (a, b) = (left.1, right.1);
     if a == 0.0 && b == 0.0 {

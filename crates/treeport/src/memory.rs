@@ -1,10 +1,10 @@
-//! Memory is checked before it is allocated: a step that needs more than its input is compared with
-//! the available memory, and one that does not fit is an error with its name, its size and advice.
+//! Memory checks before allocation: an allocation that grows faster than the input is compared with
+//! the available memory; if it does not fit, the error has its name, its size and advice.
 //!
-//! Available is the least of the machine's free memory, the rest within its control groups and the
-//! limit of the process's address space, and the limit of [`set_limit`]. On systems that do not tell
-//! their free memory an allocation is tried. A step is checked as a whole, before its first
-//! allocation: the sum of all it will hold at once.
+//! Available memory is the minimum of the machine's free memory, the remaining memory of the
+//! control groups, the remaining address space of the process, and [`set_limit`]. On systems that
+//! do not report free memory the allocation is tried. Each step is checked once, before its first
+//! allocation, with the sum of all memory that it holds at the same time.
 
 use std::fmt;
 use std::fs;
@@ -13,30 +13,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// The most that one step may take; `u64::MAX` is no limit.
+/// Limit of the memory of one step; `u64::MAX` means no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Steps up to this size are compared only with the limit of [`set_limit`]: reading the machine's free
-/// memory takes longer than many of them.
+/// Steps up to this size are compared only with [`set_limit`]: reading the machine's free memory
+/// takes longer than many of them.
 const SMALL: u64 = 1 << 24;
 
-/// Limits the memory that one step may take beyond what is in use when it begins; for the whole
-/// process, from now on. With `None` (the default) only the machine limits it.
+/// Limits the memory that one step may allocate beyond what is in use when it begins. Applies to
+/// the whole process from now on. With `None` (the default) only the machine is the limit.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// The bytes that a step may take now: the lesser of [`set_limit`] and the system's free memory;
-/// `None` if neither is known.
+/// Returns the bytes that a step may allocate now: the lesser of [`set_limit`] and the system's
+/// free memory, or `None` if neither is known.
 pub fn available() -> Option<u64> {
     let limit = Some(LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit < u64::MAX);
-    // Not all of it: other processes need some, and small allocations are not counted.
+    // A part is left to other processes and to small allocations, which are not checked.
     let spare = spare().map(|bytes| bytes.saturating_sub(RESERVE.max(bytes / 16)));
     [limit, spare].into_iter().flatten().min()
 }
 
-/// Refuses a step that needs more memory than is available. The library checks its own steps; this is
-/// for the memory of callers.
+/// Checks that a step fits into the available memory. The library checks its own steps; callers can
+/// check theirs.
 ///
 /// # Errors
 /// [`Error::Memory`], with the advice `instead`.
@@ -50,24 +50,24 @@ pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Res
     }
 }
 
-/// `count` zeros, if they fit.
+/// Returns `count` zeros, if they fit.
 ///
 /// # Errors
-/// As [`check`].
+/// See [`check`].
 pub(crate) fn zeros<T: Clone + Default>(
     step: fmt::Arguments<'_>,
     count: usize,
     instead: &'static str,
 ) -> Result<Vec<T>> {
-    // Reserved and freed, then allocated as zeros, which the system provides without work.
+    // Reserve and free, then allocate zeroed memory, which the system provides without writing it.
     drop(with_capacity::<T>(step, count, instead)?);
     Ok(vec![T::default(); count])
 }
 
-/// An empty vector with capacity for `count` entries, if they fit.
+/// Returns an empty vector with capacity for `count` entries, if they fit.
 ///
 /// # Errors
-/// As [`check`].
+/// See [`check`].
 pub(crate) fn with_capacity<T>(
     step: fmt::Arguments<'_>,
     count: usize,
@@ -78,10 +78,10 @@ pub(crate) fn with_capacity<T>(
     Ok(vector)
 }
 
-/// Reserves memory for `count` entries in all, including those that the vector holds.
+/// Reserves memory for `count` entries in total, including those that the vector holds.
 ///
 /// # Errors
-/// As [`check`].
+/// See [`check`].
 pub(crate) fn resize_room<T>(
     vector: &mut Vec<T>,
     step: fmt::Arguments<'_>,
@@ -97,10 +97,10 @@ pub(crate) fn resize_room<T>(
     vector.try_reserve_exact(more).map_err(|_| refused(step, bytes, None, instead))
 }
 
-/// Reserves memory for `more` entries after those that a vector holds, and for later ones.
+/// Reserves memory for `more` additional entries, with amortized growth for later ones.
 ///
 /// # Errors
-/// As [`check`].
+/// See [`check`].
 pub(crate) fn grow<T>(
     vector: &mut Vec<T>,
     step: fmt::Arguments<'_>,
@@ -111,20 +111,20 @@ pub(crate) fn grow<T>(
     if needed <= vector.capacity() {
         return Ok(());
     }
-    // Half as much again while that fits; never so little that many small steps would take long.
+    // Grow by half while that fits, else by 1/16: many small steps stay cheap in total.
     let half = vector.len() / 2;
     resize_room(vector, step, needed.max(vector.len() + half), instead)
         .or_else(|_| resize_room(vector, step, needed.max(vector.len() + half / 8), instead))
 }
 
-/// The bytes of a table of `T` with these sides, at most `u64::MAX`.
+/// Returns the bytes of a table of `T` with these sides, at most `u64::MAX`.
 pub(crate) fn size_of<T>(sides: &[usize]) -> u64 {
     sides.iter().fold(size_of_one::<T>(), |bytes, &side| bytes.saturating_mul(side as u64))
 }
 
-/// The bytes of a condensed matrix of `T` over `n` points.
+/// Returns the bytes of a condensed matrix of `T` over `n` points.
 pub(crate) fn size_of_pairs<T>(n: usize) -> u64 {
-    // Half of n(n − 1), whichever factor is even.
+    // n(n − 1)/2, with the even factor halved.
     let (a, b) = if n.is_multiple_of(2) { (n / 2, n.saturating_sub(1)) } else { (n, n / 2) };
     size_of::<T>(&[a, b])
 }
@@ -142,7 +142,7 @@ fn refused(
     Error::Memory { step: step.to_string(), bytes, available, instead }
 }
 
-/// Bytes as text: three digits and a unit.
+/// Formats bytes with up to three digits and a unit.
 pub fn show(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
     let (mut value, mut unit) = (bytes as f64, 0);
@@ -155,10 +155,10 @@ pub fn show(bytes: u64) -> String {
     format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
 }
 
-/// Reads a size such as `4GB`, `512MiB`, `1.5 G` or a plain number of bytes.
+/// Parses a size such as `4GB`, `512MiB`, `1.5 G` or a plain number of bytes.
 ///
 /// # Errors
-/// A text that is no size.
+/// The text is not a size.
 ///
 /// # Example
 /// ```
@@ -185,24 +185,24 @@ pub fn parse(text: &str) -> Result<u64> {
     }
 }
 
-/// Least memory left for small allocations, which are not checked.
+/// Memory left at least for small allocations, which are not checked.
 const RESERVE: u64 = 32 << 20;
 
-/// The free memory of the system for this process, where it tells.
+/// Returns the free memory of the system for this process, if the system reports it.
 fn spare() -> Option<u64> {
     let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemAvailable:"));
     let groups = read("/proc/self/cgroup").and_then(|text| groups(&text, Path::new(GROUPS)));
     [machine, groups, address_space()].into_iter().flatten().min()
 }
 
-/// The folder of control groups.
+/// Root folder of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The number after a name at the beginning of a line, in bytes.
+/// Returns the number after a name at the beginning of a line, in bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     let mut words = rest.split_whitespace();
@@ -210,15 +210,15 @@ fn field(text: &str, name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// The rest within the limit of the address space (`ulimit -v`), where there is one.
+/// Returns what remains of the limit of the address space (`ulimit -v`), if there is one.
 pub fn address_space() -> Option<u64> {
     let limit = field(&read("/proc/self/limits")?, "Max address space")?;
     let used = field(&read("/proc/self/status")?, "VmSize:")?;
     Some(limit.saturating_sub(used))
 }
 
-/// The rest within the control groups of the process: those named in `text`, which is
-/// `/proc/self/cgroup`, and all above them.
+/// Returns the remaining memory of the process's control groups: those listed in `text` (the
+/// content of `/proc/self/cgroup`) and their ancestors.
 fn groups(text: &str, root: &Path) -> Option<u64> {
     let mut least = None;
     for line in text.lines() {
@@ -235,7 +235,7 @@ fn groups(text: &str, root: &Path) -> Option<u64> {
         for folder in with_parents(&base, path) {
             let number = |name: &str| read(folder.join(name))?.trim().parse::<u64>().ok();
             if let (Some(limit), Some(used)) = (number(limit), number(used)) {
-                // Pages of files that nobody has asked for lately are given up when needed.
+                // The system reclaims inactive pages of files when memory is needed.
                 let cached = read(folder.join("memory.stat")).and_then(|text| field(&text, cache));
                 let left = limit.saturating_sub(used.saturating_sub(cached.unwrap_or(0)));
                 least = Some(least.unwrap_or(left).min(left));
@@ -245,7 +245,7 @@ fn groups(text: &str, root: &Path) -> Option<u64> {
     least
 }
 
-/// The folder of a group and those above it.
+/// Returns the folders of a group and of its ancestors.
 fn with_parents(base: &Path, group: &str) -> Vec<PathBuf> {
     let group = Path::new(group.trim_start_matches('/'));
     group.ancestors().map(|part| base.join(part)).collect()
@@ -271,7 +271,7 @@ mod tests {
         let text = error.unwrap_err().to_string();
         assert!(text.starts_with("the table of 9 rows needs 18.4 EB, "), "{text}");
         assert!(text.ends_with("; take 8 rows"), "{text}");
-        // Within what can be counted, and beyond what can be addressed.
+        // Fits into a number, but not into the address space.
         let error = with_capacity::<f64>(format_args!("it"), 1 << 55, "").unwrap_err();
         assert!(matches!(error, Error::Memory { bytes, .. } if bytes == 1 << 58), "{error}");
         assert_eq!(zeros::<u8>(format_args!("it"), 3, "").unwrap(), [0; 3]);

@@ -1,4 +1,4 @@
-//! A fitted model: one tree or several with weights.
+//! Fitted models: one tree, or several with weights.
 
 use std::ops::Range;
 
@@ -12,17 +12,18 @@ use crate::sparse::Csr;
 use crate::steps::PLACING;
 use crate::tree::{Census, Coupling, Scratch, Tree, check_tables, newick_parts};
 
-/// One tree, or several with weights: a distance between measures, with tables, plans and embeddings.
+/// A distance between measures by one tree or by a weighted forest, with tables, plans and
+/// embeddings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
-    /// The distance of one tree.
+    /// One tree and its distance.
     Tree(Tree),
-    /// The weighted mean of the distances of several.
+    /// Several trees and the weighted mean of their distances.
     Forest(Forest),
 }
 
-/// Calls the method of that name, which trees and forests both have.
-macro_rules! ask {
+/// Calls a method that trees and forests both have.
+macro_rules! delegate {
     ($model:expr, $method:ident($($argument:expr),*)) => {
         match $model {
             Model::Tree(tree) => tree.$method($($argument),*),
@@ -32,7 +33,7 @@ macro_rules! ask {
 }
 
 impl Model {
-    /// The trees; of one tree that one.
+    /// Returns the trees; a model of one tree has one.
     pub fn trees(&self) -> &[Tree] {
         match self {
             Self::Tree(tree) => std::slice::from_ref(tree),
@@ -40,7 +41,7 @@ impl Model {
         }
     }
 
-    /// How much each tree counts; they add up to 1.
+    /// Returns the weight of each tree; weights sum to 1.
     pub fn weights(&self) -> &[f64] {
         match self {
             Self::Tree(_) => &[1.0],
@@ -48,7 +49,7 @@ impl Model {
         }
     }
 
-    /// The tree of a model with one tree.
+    /// Returns the tree of a model of one tree.
     pub fn tree(&self) -> Option<&Tree> {
         match self {
             Self::Tree(tree) => Some(tree),
@@ -56,24 +57,25 @@ impl Model {
         }
     }
 
-    /// The number of points, which are the leaves of every tree.
+    /// Returns the number of points, which are the leaves of every tree.
     pub fn points(&self) -> usize {
         self.trees()[0].leaves()
     }
 
-    /// The number of nodes of all trees together: the columns of [`embed`](Self::embed).
+    /// Returns the number of nodes of all trees together: the columns of [`embed`](Self::embed).
     pub fn nodes(&self) -> usize {
         self.trees().iter().map(Tree::nodes).sum()
     }
 
-    /// The model with new points after the old ones, each attached near its nearest old point
-    /// ([`Tree::place`]); distances between old points do not change.
+    /// Attaches new points after the old ones, each near its nearest old point ([`Tree::place`]);
+    /// distances between old points do not change.
     ///
-    /// `distances` writes those of a new point to all old ones. Names are left out. Where there is a ground metric over
-    /// all points, [`extended_on`](Self::extended_on) is the better way.
+    /// `distances` writes the distances of a new point to all old ones. The result has no names. If
+    /// there is a ground metric over all points, [`extended_on`](Self::extended_on) is more
+    /// accurate.
     ///
     /// # Errors
-    /// A distance that is negative or not finite; [`Error::Cancelled`](crate::Error::Cancelled).
+    /// A distance is negative or not finite; [`Error::Cancelled`](crate::Error::Cancelled).
     ///
     /// # Complexity
     /// O(N) for each new point and tree, and N distances.
@@ -106,12 +108,12 @@ impl Model {
         }
     }
 
-    /// The names of the points, if they have any.
+    /// Returns the names of the points, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.trees()[0].names()
     }
 
-    /// Names the points.
+    /// Sets the names of the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -122,7 +124,7 @@ impl Model {
         })
     }
 
-    /// The model with all distances multiplied by `factor`.
+    /// Returns the model with all distances multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -133,96 +135,102 @@ impl Model {
         })
     }
 
-    /// The distance between two measures.
+    /// Computes the distance between two measures.
     ///
     /// # Errors
-    /// As [`Tree::distance`].
+    /// See [`Tree::distance`].
     pub fn distance(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        ask!(self, distance(a, b))
+        delegate!(self, distance(a, b))
     }
 
-    /// The cost of transport between measures of any masses, with a price for what is not moved.
+    /// Computes the cost of transport between measures of any masses, with a penalty per unit of
+    /// mass that is not moved.
     ///
     /// # Errors
-    /// As [`Tree::unbalanced`].
+    /// See [`Tree::unbalanced`].
     pub fn unbalanced(&self, a: &Measure<'_>, b: &Measure<'_>, penalty: f64) -> Result<f64> {
-        ask!(self, unbalanced(a, b, penalty))
+        delegate!(self, unbalanced(a, b, penalty))
     }
 
-    /// The distance between two points. O(depth) for every tree.
+    /// Computes the distance between two points. O(depth) for every tree.
     ///
     /// # Panics
     /// If there is no such point.
     pub fn leaf_distance(&self, i: usize, j: usize) -> f64 {
-        ask!(self, leaf_distance(i, j))
+        delegate!(self, leaf_distance(i, j))
     }
 
-    /// Distances of many pairs of measures, in parallel; the same for any number of threads.
+    /// Computes distances of many pairs of measures, in parallel; the same for any number of
+    /// threads.
     ///
     /// # Errors
-    /// As [`Tree::pairs`].
+    /// See [`Tree::pairs`].
     pub fn pairs(
         &self,
         measures: &Measures,
         pairs: &[(usize, usize)],
         progress: &Progress<'_>,
     ) -> Result<Vec<f64>> {
-        ask!(self, pairs(measures, pairs, progress))
+        delegate!(self, pairs(measures, pairs, progress))
     }
 
-    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    /// Computes the distance between measure `i` of `a` and measure `i` of `b` for every `i`, in
+    /// parallel.
     ///
     /// # Errors
-    /// As [`Tree::paired`].
+    /// See [`Tree::paired`].
     pub fn paired(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        ask!(self, paired(a, b, progress))
+        delegate!(self, paired(a, b, progress))
     }
 
-    /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
+    /// Computes the distances of all pairs of measures, in parallel: a symmetric matrix, row by
+    /// row.
     ///
     /// # Errors
-    /// As [`Tree::pairwise`]; progress counts rows.
+    /// See [`Tree::pairwise`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        ask!(self, pairwise(measures, progress))
+        delegate!(self, pairwise(measures, progress))
     }
 
-    /// Distances from every measure of `a` to every measure of `b`, row after row, in parallel.
+    /// Computes distances from every measure of `a` to every measure of `b`, row by row, in
+    /// parallel.
     ///
     /// # Errors
-    /// As [`Tree::cross`]; progress counts rows of `a`.
+    /// See [`Tree::cross`]; progress counts rows of `a`.
     pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        ask!(self, cross(a, b, progress))
+        delegate!(self, cross(a, b, progress))
     }
 
-    /// The plan between two measures: [`Tree::coupling`], [`Forest::coupling`].
+    /// Computes a plan between two measures ([`Tree::coupling`], [`Forest::coupling`]).
     ///
     /// # Errors
-    /// As [`Tree::coupling`].
+    /// See [`Tree::coupling`].
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
-        ask!(self, coupling(a, b))
+        delegate!(self, coupling(a, b))
     }
 
-    /// One sparse row per measure whose ℓ₁ (cityblock) distances are those of the model.
+    /// Returns one sparse row per measure; ℓ₁ (cityblock) distances of rows are the model's
+    /// distances.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn embed(&self, measures: &Measures) -> Result<Csr> {
-        ask!(self, embed(measures))
+        delegate!(self, embed(measures))
     }
 
-    /// The trees as Newick text, one line each; weights are not in it.
+    /// Returns the trees as Newick text, one line each, without weights.
     pub fn to_newick(&self) -> String {
         let lines: Vec<String> = self.trees().iter().map(Tree::to_newick).collect();
         lines.join("\n")
     }
 
-    /// The tree in a Newick text, or where there are several, each ended by `;`, the forest of
-    /// them, equally weighted.
+    /// Parses Newick text: one tree, or several, each ended by `;`, which form an equally weighted
+    /// forest.
     ///
-    /// The points are in the order of `names`; without, in the order of the first tree.
+    /// Points are in the order of `names`, or else of the first tree.
     ///
     /// # Errors
-    /// As [`Tree::from_newick`] and [`Tree::from_newick_with`].
+    /// See [`Tree::from_newick`] and [`Tree::from_newick_with`].
     ///
     /// # Example
     /// ```
@@ -245,32 +253,32 @@ impl Model {
         Ok(Self::Forest(Forest::uniform(trees)?))
     }
 
-    /// Lays measures out for all trees, so that each pair of them costs O(s) for every tree.
+    /// Prepares measures for all trees, so that each pair of them costs O(s) for every tree.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn prepare(&self, measures: &Measures) -> Result<PreparedMeasures> {
-        let laid_out = self.trees().iter().map(|tree| tree.prepare(measures));
-        let trees = laid_out.collect::<Result<_>>()?;
+        let prepared = self.trees().iter().map(|tree| tree.prepare(measures));
+        let trees = prepared.collect::<Result<_>>()?;
         Ok(PreparedMeasures { trees, weights: self.weights().to_vec() })
     }
 
-    /// [`Tree::census`] for every tree.
+    /// Computes [`Tree::census`] for every tree.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn census(&self, measures: &Measures) -> Result<Vec<Census>> {
         self.trees().iter().map(|tree| tree.census(measures)).collect()
     }
 
-    /// Lays out a part of a larger collection with that [census](Self::census), so that its distances
-    /// are to the bit those of the whole collection.
+    /// Prepares a part of a larger collection with the collection's [census](Self::census), so that
+    /// distances are bit for bit those of the whole collection.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     ///
     /// # Panics
-    /// If it is the census of another number of trees.
+    /// If the census is of another number of trees.
     pub fn prepare_part(&self, measures: &Measures, whole: &[Census]) -> Result<PreparedMeasures> {
         assert_eq!(self.trees().len(), whole.len(), "a census for every tree");
         let both = self.trees().iter().zip(whole);
@@ -294,13 +302,13 @@ impl From<Forest> for Model {
     }
 }
 
-/// Rows of a symmetric table up to which half of it is copied: 2 GiB.
+/// Rows of a symmetric table up to which half of the table is copied: 2 GiB.
 const MOST_COPIED: usize = 1 << 14;
 
 /// Bytes of a block of a table.
 const AT_ONCE: u64 = 1 << 26;
 
-/// Measures laid out for every tree of a [`Model`].
+/// Measures prepared for every tree of a [`Model`].
 #[derive(Clone, Debug)]
 pub struct PreparedMeasures {
     trees: Vec<crate::tree::RankedMeasures>,
@@ -308,36 +316,36 @@ pub struct PreparedMeasures {
 }
 
 impl PreparedMeasures {
-    /// The measures.
+    /// Returns the measures.
     pub fn measures(&self) -> &Measures {
         self.trees[0].measures()
     }
 
-    /// Distances of pairs of measures, in parallel.
+    /// Computes distances of pairs of measures, in parallel.
     ///
     /// # Errors
-    /// As [`Tree::pairs`].
+    /// See [`Tree::pairs`].
     pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
         mean(&self.trees, &self.weights, pairs.len(), progress, |tree, report| {
             tree.pairs(pairs, report)
         })
     }
 
-    /// Distances of all pairs: a symmetric matrix, row after row, in parallel; progress counts
-    /// rows.
+    /// Computes the distances of all pairs, in parallel: a symmetric matrix, row by row; progress
+    /// counts rows.
     ///
     /// # Errors
-    /// As [`Tree::pairwise`].
+    /// See [`Tree::pairwise`].
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         let all = 0..self.measures().len();
         self.block(all.clone(), all, progress)
     }
 
-    /// The part of [`pairwise`](Self::pairwise) in some rows and columns, to the bit, row after row,
-    /// in parallel: for tables that do not fit into memory. Progress counts rows.
+    /// Computes a block of [`pairwise`](Self::pairwise), bit for bit, row by row, in parallel, for
+    /// tables that do not fit into memory. Progress counts rows.
     ///
     /// # Errors
-    /// As [`Tree::pairwise`].
+    /// See [`Tree::pairwise`].
     ///
     /// # Example
     /// ```
@@ -359,25 +367,25 @@ impl PreparedMeasures {
         })
     }
 
-    /// Distances from every measure here to every one of another set prepared by the same model,
-    /// row after row, in parallel; progress counts rows.
+    /// Computes distances from every measure of this set to every measure of another set prepared
+    /// by the same model, row by row, in parallel; progress counts rows.
     ///
     /// # Errors
-    /// As [`Tree::cross`].
+    /// See [`Tree::cross`].
     ///
     /// # Panics
-    /// If the other set is prepared by another model.
+    /// If the other set was prepared by another model.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.cross_rows(other, 0..self.measures().len(), progress)
     }
 
-    /// Some rows of [`cross`](Self::cross), to the bit.
+    /// Computes some rows of [`cross`](Self::cross), bit for bit.
     ///
     /// # Errors
-    /// As [`Tree::cross`].
+    /// See [`Tree::cross`].
     ///
     /// # Panics
-    /// If the other set is prepared by another model.
+    /// If the other set was prepared by another model.
     pub fn cross_rows(
         &self,
         other: &Self,
@@ -392,15 +400,16 @@ impl PreparedMeasures {
         })
     }
 
-    /// The `k` measures of another set prepared by the same model that are closest to each of some
-    /// measures here, closest first, equal ones by number; without another set the closest others
-    /// here. Progress counts rows.
+    /// Finds the `k` nearest neighbors of some measures of this set among another set prepared by
+    /// the same model, or else among the other measures of this set.
+    ///
+    /// Neighbors are in increasing order of distance, then of number. Progress counts rows.
     ///
     /// # Errors
-    /// As [`Tree::cross`].
+    /// See [`Tree::cross`].
     ///
     /// # Panics
-    /// If the other set is prepared by another model.
+    /// If the other set was prepared by another model.
     ///
     /// # Example
     /// ```
@@ -421,52 +430,52 @@ impl PreparedMeasures {
         let among = other.unwrap_or(self);
         let columns = among.measures().len();
         let table = self.cross_rows(among, rows.clone(), progress)?;
-        // A measure is no neighbor of itself.
+        // A measure is not its own neighbor.
         let itself = |row| if other.is_some() { None } else { Some(row) };
         Ok(parallel::map(rows.len(), |at| {
             least(k, &table[at * columns..(at + 1) * columns], itself(rows.start + at))
         }))
     }
 
-    /// Rows of a block, for tables of `columns` columns that are computed in blocks: 64 MiB with a
-    /// copy, or a quarter of the memory where that is less; at least one.
+    /// Returns the rows per block for a table of `columns` columns: 64 MiB with a copy, or a
+    /// quarter of the available memory if that is less; at least one row.
     pub fn rows_at_once(&self, columns: usize) -> usize {
         let room = memory::available().map_or(AT_ONCE, |bytes| AT_ONCE.min(bytes / 4));
         let row = memory::size_of::<f64>(&[columns.max(1), self.tables() + 1]);
         usize::try_from(room / row).map_or(usize::MAX, |rows| rows.max(1))
     }
 
-    /// The first column to compute where [`pairwise`](Self::pairwise) is computed in blocks of rows:
-    /// the columns before it are copied from the rows above. In a large table nothing is copied,
-    /// because a column of it is read from all over the disk.
+    /// Returns the first column to compute where [`pairwise`](Self::pairwise) is computed in blocks
+    /// of rows; earlier columns are copied from the rows above. A large table copies nothing,
+    /// because its columns are spread over the whole disk.
     pub fn first_column(&self, row: usize) -> usize {
         if self.measures().len() > MOST_COPIED { 0 } else { row }
     }
 
-    /// Distance between measure `i` here and measure `j` of another set prepared by the same model,
-    /// reusing memory. Masses are taken to be equal.
+    /// Computes the distance between measure `i` of this set and measure `j` of another set
+    /// prepared by the same model, with a reusable workspace. Does not check that masses are equal.
     ///
     /// # Panics
-    /// If there is no such measure, or the other set is prepared by another model.
+    /// If there is no such measure, or the other set was prepared by another model.
     pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
         self.check_model(other);
         let both = self.trees.iter().zip(&other.trees).zip(&self.weights);
         both.map(|((left, right), w)| w * left.distance_to(i, right, j, scratch)).sum()
     }
 
-    /// Tables in memory at once: the mean, and that of a tree.
+    /// Returns the number of tables in memory at the same time: the mean and one tree's table.
     fn tables(&self) -> usize {
         self.trees.len().min(2)
     }
 
-    /// Checks that both have as many trees, of the same weights; the trees check that they are the
-    /// same.
+    /// Checks that both sets have equally many trees with equal weights; the trees themselves check
+    /// that they are the same.
     fn check_model(&self, other: &Self) {
         assert!(self.weights == other.weights, "both sets must be prepared by one model");
     }
 }
 
-/// The `k` least distances with their places, least first; one place may be left out.
+/// Returns the `k` least distances with their indices, in increasing order, without index `but`.
 fn least(k: usize, distances: &[f64], but: Option<usize>) -> Vec<(usize, f64)> {
     let all = distances.iter().copied().enumerate();
     let mut found: Vec<(usize, f64)> = all.filter(|&(place, _)| but != Some(place)).collect();

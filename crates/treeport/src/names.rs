@@ -1,22 +1,24 @@
-//! Enums with names: the same word in the library, on the command line and in Python.
+//! Enums with names, which are the same in the library, on the command line and in Python.
 
-/// A choice among a few, each with a name and a line of help.
-pub trait Named: Copy + PartialEq + std::str::FromStr<Err = crate::Error> + 'static {
-    /// The name of the choice in error texts.
+use crate::error::{Error, Result};
+
+/// An enum whose variants have names and a line of help.
+pub trait Named: Copy + PartialEq + std::str::FromStr<Err = Error> + 'static {
+    /// Name of the choice in error messages.
     const WHAT: &'static str;
-    /// All choices.
+    /// All variants.
     const ALL: &'static [Self];
-    /// Other words that are read as one of the names.
+    /// Aliases: (alternative spelling, name).
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
-    /// Its name.
+    /// Returns the name of the variant.
     fn name(self) -> &'static str;
 
-    /// One line about it.
+    /// Returns one line of help.
     fn help(self) -> &'static str;
 }
 
-/// The names of all choices: `a, b or c`.
+/// Lists the names of all variants: `a, b or c`.
 pub fn list<T: Named>() -> String {
     let names: Vec<&str> = T::ALL.iter().map(|choice| choice.name()).collect();
     match names.split_last() {
@@ -25,15 +27,17 @@ pub fn list<T: Named>() -> String {
     }
 }
 
-/// The choice of that name.
-pub(crate) fn find<T: Named>(name: &str) -> crate::Result<T> {
+/// Returns the variant with the given name or alias.
+pub(crate) fn find<T: Named>(name: &str) -> Result<T> {
     let meant = T::ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |found| found.1);
-    T::ALL.iter().copied().find(|choice| choice.name() == meant).ok_or_else(|| {
-        crate::Error::UnknownName { what: T::WHAT, name: name.into(), known: list::<T>() }
+    T::ALL.iter().copied().find(|choice| choice.name() == meant).ok_or_else(|| Error::UnknownName {
+        what: T::WHAT,
+        name: name.into(),
+        known: list::<T>(),
     })
 }
 
-/// Reading and printing for a type that is [`Named`].
+/// Implements `Display` and `FromStr` for a [`Named`] type.
 macro_rules! reads_and_prints {
     ($type:ty) => {
         impl std::fmt::Display for $type {
@@ -43,16 +47,16 @@ macro_rules! reads_and_prints {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::Error;
+            type Err = $crate::error::Error;
 
-            fn from_str(name: &str) -> $crate::Result<Self> {
+            fn from_str(name: &str) -> $crate::error::Result<Self> {
                 $crate::names::find(name)
             }
         }
     };
 }
 
-/// An enum whose choices have names: `named! { Type, "what", { Variant: "name", "help"; … } }`.
+/// Implements [`Named`] for an enum: `named! { Type, "what", { Variant: "name", "help"; … } }`.
 macro_rules! named {
     ($type:ident, $what:literal, { $($variant:ident: $name:literal, $help:literal;)+ }
      $(, aliases: $aliases:expr)?) => {

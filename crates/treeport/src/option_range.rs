@@ -1,4 +1,4 @@
-//! The numbers that an option can be, with the words that errors and help have for them.
+//! Valid ranges of numeric options, with their description in errors and help.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -9,35 +9,35 @@ use crate::error::{Error, Result};
 pub(crate) struct OptionRange {
     low: Bound<f64>,
     high: Bound<f64>,
-    /// The interval in words.
+    /// Description of the interval in errors and help.
     pub(crate) expected: &'static str,
 }
 
 impl OptionRange {
-    /// Numbers from 0 on.
+    /// Numbers of at least 0.
     pub(crate) const NOT_NEGATIVE: Self = Self::at_least(0.0, "it must be finite and at least 0");
 
-    /// From `least` on, itself included.
+    /// Numbers of at least `least`.
     pub(crate) const fn at_least(least: f64, expected: &'static str) -> Self {
         Self { low: Bound::Included(least), high: Bound::Excluded(f64::INFINITY), expected }
     }
 
-    /// Above `low`, itself excluded.
+    /// Numbers above `low`.
     pub(crate) const fn above(low: f64, expected: &'static str) -> Self {
         Self { low: Bound::Excluded(low), high: Bound::Excluded(f64::INFINITY), expected }
     }
 
-    /// From `least` to `most`, both included.
+    /// Numbers from `least` to `most`, both included.
     pub(crate) const fn closed(least: f64, most: f64, expected: &'static str) -> Self {
         Self { low: Bound::Included(least), high: Bound::Included(most), expected }
     }
 
-    /// From `least`, which is included, to `end`, which is not.
+    /// Numbers from `least`, included, to `end`, excluded.
     pub(crate) const fn half_open(least: f64, end: f64, expected: &'static str) -> Self {
         Self { low: Bound::Included(least), high: Bound::Excluded(end), expected }
     }
 
-    /// Refuses a number outside.
+    /// Checks that a number lies in the range.
     pub(crate) fn check(&self, option: &'static str, value: f64) -> Result<()> {
         if (self.low, self.high).contains(&value) {
             return Ok(());

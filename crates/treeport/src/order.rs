@@ -1,21 +1,21 @@
-//! Radix sorts: of a few thousand small numbers, and of any number of real ones.
+//! Radix sorts of ranks (a few thousand small integers) and of any number of `f64`.
 
-/// Ranks in increasing order, in memory that is reused.
+/// Radix sort of ranks, with reusable buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankOrder {
-    /// A rank in the high bits, its place in the input in the low bits.
+    /// Rank in the high bits, index in the input in the low bits.
     keys: Vec<u64>,
     spare: Vec<u64>,
 }
 
-/// Fewer keys than this are sorted by comparison: counting costs as much for few as for many.
+/// Fewer keys are sorted by comparison: counting digits costs as much for few keys as for many.
 const FEW: usize = 48;
 
-/// Bits of a rank that one pass sorts by.
+/// Bits per radix pass.
 const DIGIT: usize = 7;
 
 impl RankOrder {
-    /// Sorts ranks of at most `most`; of equal ones the first comes first.
+    /// Sorts ranks of at most `most`; equal ranks keep their order.
     pub(crate) fn sort(&mut self, ranks: impl Iterator<Item = u32>, most: u32) {
         self.keys.clear();
         let mut next = 0;
@@ -33,7 +33,7 @@ impl RankOrder {
         }
     }
 
-    /// Sorts by one digit and leaves the order of equal ones as it is.
+    /// Sorts stably by one digit.
     fn pass(&mut self, shift: u32) {
         let digit = |key: u64| (key >> shift) as usize % (1 << DIGIT);
         let mut next = [0u32; 1 << DIGIT];
@@ -53,32 +53,32 @@ impl RankOrder {
         std::mem::swap(&mut self.keys, &mut self.spare);
     }
 
-    /// (rank, place in the input), in increasing order of ranks.
+    /// Iterates over (rank, index in the input) in increasing order of ranks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.keys.iter().map(|&key| ((key >> 32) as u32, key as u32))
     }
 }
 
-/// Numbers in increasing order, in memory that is reused.
+/// Radix sort of `f64`, with reusable buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberOrder {
-    /// Whole numbers in the order of the real ones, each with its place in the input.
+    /// Integers in the order of the numbers, each with its index in the input.
     keys: Vec<(u64, u32)>,
     spare: Vec<(u64, u32)>,
 }
 
-/// Fewer numbers than this are sorted by comparison.
+/// Fewer numbers are sorted by comparison.
 const FEW_NUMBERS: usize = 1 << 10;
 
-/// Bits of a number that one pass sorts by, and the passes: six take less time than eight of bytes.
+/// Bits per radix pass; six passes of 11 bits take less time than eight of 8.
 const NUMBER_DIGIT: usize = 11;
 const NUMBER_PASSES: usize = (u64::BITS as usize).div_ceil(NUMBER_DIGIT);
 
 impl NumberOrder {
-    /// The bytes that sorting so many numbers takes.
+    /// Bytes of memory per number.
     pub(crate) const BYTES: usize = 2 * size_of::<(u64, u32)>();
 
-    /// Sorts numbers; of equal ones, 0 and −0 among them, the first comes first.
+    /// Sorts numbers; equal ones, 0 and −0 among them, keep their order.
     pub(crate) fn sort(&mut self, numbers: impl Iterator<Item = f64>) {
         self.keys.clear();
         self.keys.extend(numbers.zip(0..).map(|(number, place)| (key_of(number), place)));
@@ -112,12 +112,12 @@ impl NumberOrder {
         }
     }
 
-    /// The places in the input, in increasing order of the numbers.
+    /// Iterates over the indices in the input, in increasing order of the numbers.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         self.keys.iter().map(|&(_, place)| place as usize)
     }
 
-    /// Whether it holds no more memory than for so many numbers.
+    /// Returns whether the capacity is at most `numbers`.
     pub(crate) fn is_within(&self, numbers: usize) -> bool {
         self.keys.capacity() <= numbers
     }
@@ -127,8 +127,8 @@ fn digit(key: u64, pass: usize) -> usize {
     (key >> (pass * NUMBER_DIGIT)) as usize % (1 << NUMBER_DIGIT)
 }
 
-/// A whole number for a real one, in the same order: those of negative numbers go down as their bits
-/// go up.
+/// Returns an integer that sorts as the number does: all bits of a negative number are flipped, of
+/// any other only the sign bit.
 fn key_of(number: f64) -> u64 {
     // −0 becomes 0.
     let bits = (number + 0.0).to_bits();
@@ -160,10 +160,10 @@ mod tests {
     fn any_number_of_points_is_sorted_as_by_comparison() {
         let mut order = RankOrder::default();
         for leaves in [1, 2, 128, 129, 16_384, 40_000u32] {
-            // 7919 divides none of them: all ranks, in another order.
+            // 7919 is coprime to all of them: a permutation of the ranks.
             let rank: Vec<u32> = (0..leaves).map(|p| p * 7919 % leaves).collect();
             for count in [1, 2, FEW - 1, FEW, 500, 3_000] {
-                // Some points twice, as the supports of two measures have them.
+                // Some points occur twice, as in the supports of two measures.
                 let points: Vec<u32> =
                     (0..count as u32).map(|k| (k / 2 * 31 + k % 3) % leaves).collect();
                 order.sort(points.iter().map(|&p| rank[p as usize]), leaves - 1);

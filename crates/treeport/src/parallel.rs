@@ -1,11 +1,12 @@
-//! Loops on all threads: results in the order of the items, the same for any number of threads.
+//! Parallel loops: results in the order of the items, the same for any number of threads.
 //!
-//! Rayon's iterators are compiled anew for every closure, about twenty functions each. When all loops used them they
-//! were a quarter of the crate's machine code. Here threads are divided in one function for all loops, and each loop
-//! compiles its body once: a sixth less code before optimization, and a sixth less time to compile the crate. Loops
-//! that zip several slices at every pass (`solve::sinkhorn`), sorts and recursions still use rayon itself.
+//! Rayon's iterators are monomorphized for every closure, about twenty functions each, and were a
+//! quarter of the crate's machine code when all loops used them. Here one function distributes the
+//! items of all loops, and each loop compiles its body once: a sixth less code before optimization,
+//! and a sixth less time to compile the crate. Loops that zip several slices at every pass
+//! (`solve::sinkhorn`), sorts and recursions still use rayon itself.
 //!
-//! A thread takes the next block of items when it is done with the last one.
+//! A thread that finishes a block of items takes the next one.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,31 +14,31 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
-/// Blocks of items for each thread, where there are enough items: more blocks balance better, fewer lock less often.
+/// Blocks per thread, if there are enough items: more blocks balance better, fewer lock less often.
 const BLOCKS: usize = 16;
 
-/// Items that are still to do.
+/// Items that no thread has taken yet.
 struct Remaining {
     next: AtomicUsize,
     count: usize,
-    /// Items of a block.
+    /// Number of items per block.
     size: usize,
 }
 
 impl Remaining {
-    /// The next block of items; none once all are taken or the loop has stopped.
+    /// Takes the next block of items; `None` if there are no more or the loop has stopped.
     fn take(&self) -> Option<Range<usize>> {
         let start = self.next.fetch_add(self.size, Ordering::Relaxed);
         (start < self.count).then(|| start..self.count.min(start + self.size))
     }
 
-    /// Leaves out what nobody has begun.
+    /// Discards all items that are not taken yet.
     fn stop(&self) {
         self.next.store(self.count, Ordering::Relaxed);
     }
 }
 
-/// Calls `work` on so many threads; it shares out the items itself.
+/// Calls `work` once on each of several threads.
 fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     if threads <= 1 {
         return work();
@@ -45,15 +46,15 @@ fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     rayon::join(|| on_threads(threads / 2, work), || on_threads(threads - threads / 2, work));
 }
 
-/// Shares out `count` items: `work` is called once for each thread that takes part.
-fn share_out(count: usize, work: &(dyn Fn(&Remaining) + Sync)) {
+/// Distributes `count` items: calls `work` once for each participating thread.
+fn distribute(count: usize, work: &(dyn Fn(&Remaining) + Sync)) {
     let threads = rayon::current_num_threads().min(count);
     let size = (count / (BLOCKS * threads.max(1))).max(1);
     let remaining = Remaining { next: AtomicUsize::new(0), count, size };
     on_threads(threads, &|| work(&remaining));
 }
 
-/// Results of blocks by their first items, as one list.
+/// Concatenates the results of blocks in the order of their first items.
 fn in_order<T>(count: usize, mut blocks: Vec<(usize, Vec<T>)>) -> Vec<T> {
     let mut order: Vec<(usize, usize)> = blocks.iter().map(|block| block.0).zip(0..).collect();
     order.sort_unstable();
@@ -64,14 +65,14 @@ fn in_order<T>(count: usize, mut blocks: Vec<(usize, Vec<T>)>) -> Vec<T> {
     all
 }
 
-/// The results for items `0..count`, each thread with a state of its own.
+/// Returns the results for items `0..count`; each thread has its own state.
 pub(crate) fn map_with<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
     result: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<T> {
     let done = Mutex::new(Vec::new());
-    share_out(count, &|remaining| {
+    distribute(count, &|remaining| {
         let Some(mut items) = remaining.take() else { return };
         let mut state = state();
         loop {
@@ -84,15 +85,16 @@ pub(crate) fn map_with<S, T: Send>(
     in_order(count, done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The results for items `0..count`.
+/// Returns the results for items `0..count`.
 pub(crate) fn map<T: Send>(count: usize, result: impl Fn(usize) -> T + Sync) -> Vec<T> {
     map_with(count, || (), |(), item| result(item))
 }
 
-/// As [`map_with`], until an item fails.
+/// Returns the results for items `0..count`, or an error; each thread has its own state. An error
+/// stops the loop.
 ///
 /// # Errors
-/// That of the first item among those that were done and failed.
+/// The error of the first item among those that failed before the loop stopped.
 pub(crate) fn try_map_with<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -100,7 +102,7 @@ pub(crate) fn try_map_with<S, T: Send>(
 ) -> Result<Vec<T>> {
     let done = Mutex::new((Vec::new(), None::<(usize, Error)>));
     let lock = || done.lock().unwrap_or_else(PoisonError::into_inner);
-    share_out(count, &|remaining| {
+    distribute(count, &|remaining| {
         let Some(mut items) = remaining.take() else { return };
         let mut state = state();
         loop {
@@ -129,10 +131,10 @@ pub(crate) fn try_map_with<S, T: Send>(
     }
 }
 
-/// As [`map`], until an item fails.
+/// Returns the results for items `0..count`, or an error, which stops the loop.
 ///
 /// # Errors
-/// That of the first item among those that were done and failed.
+/// The error of the first item among those that failed before the loop stopped.
 pub(crate) fn try_map<T: Send>(
     count: usize,
     result: impl Fn(usize) -> Result<T> + Sync,
@@ -140,11 +142,11 @@ pub(crate) fn try_map<T: Send>(
     try_map_with(count, || (), |(), item| result(item))
 }
 
-/// Does tasks that own what they change, such as blocks of rows, each thread with a state of its own, until one
-/// fails.
+/// Runs tasks that own the data they change, such as blocks of rows; each thread has its own state.
+/// An error stops the loop.
 ///
 /// # Errors
-/// That of the first task among those that were done and failed.
+/// The error of the first task among those that failed before the loop stopped.
 pub(crate) fn try_for_each_with<S, B: Send>(
     tasks: impl Iterator<Item = B>,
     state: impl Fn() -> S + Sync,
@@ -158,10 +160,10 @@ pub(crate) fn try_for_each_with<S, B: Send>(
     done.map(drop)
 }
 
-/// As [`try_for_each_with`], without a state.
+/// Runs tasks that own the data they change, such as blocks of rows. An error stops the loop.
 ///
 /// # Errors
-/// That of the first task among those that were done and failed.
+/// The error of the first task among those that failed before the loop stopped.
 pub(crate) fn try_for_each<B: Send>(
     tasks: impl Iterator<Item = B>,
     work: impl Fn(B) -> Result<()> + Sync,

@@ -1,48 +1,48 @@
-//! Progress and cancelling of long work: the same closure everywhere.
+//! Progress callbacks, which report and cancel long work.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Called now and then, from any thread, with the state of the work; `false` stops it.
+/// Progress callback: called from time to time, from any thread, with the state of the work;
+/// `false` cancels it.
 pub type Progress<'a> = dyn Fn(&State<'_>) -> bool + Sync + 'a;
 
-/// The state of a piece of work.
+/// State of a piece of work.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
-    /// What is being done, in a few words for a progress bar. The words may change.
+    /// Name of the task, in a few words for a progress bar. The words may change.
     pub task: &'static str,
-    /// Items done.
+    /// Number of items done.
     pub done: usize,
-    /// Items in all, where that is known before.
+    /// Total number of items, if known in advance.
     pub total: Option<usize>,
-    /// While learning: the mean relative error after the last epoch, on the labels that choose the
-    /// best tree.
+    /// Mean relative error after the last epoch, on the labels that choose the best tree; only
+    /// while learning.
     pub error: Option<f64>,
-    /// While learning one tree: everything that is needed to go on from here later, made when it
-    /// is called.
+    /// Function that returns a checkpoint to resume from; only while learning one tree.
     pub checkpoint: Option<&'a (dyn Fn() -> Vec<u8> + 'a)>,
 }
 
 impl State<'_> {
-    /// So many of `total` items of a task.
+    /// Creates the state of a task after `done` of `total` items.
     pub fn new(task: &'static str, done: usize, total: impl Into<Option<usize>>) -> Self {
         Self { task, done, total: total.into(), error: None, checkpoint: None }
     }
 
-    /// The state of a piece of work that comes after `first` of `total` items.
+    /// Returns the state with `first` items done before, of `total` items.
     #[must_use]
     pub fn after(&self, first: usize, total: usize) -> Self {
         Self { done: first + self.done, total: Some(total), ..*self }
     }
 }
 
-/// Says nothing and never stops.
+/// Reports nothing and never cancels.
 pub fn silent(_state: &State<'_>) -> bool {
     true
 }
 
-/// Counts items over threads and remembers a request to stop.
+/// Counts items over threads and remembers a request to cancel.
 pub(crate) struct Counter<'a> {
     task: &'static str,
     total: Option<usize>,
@@ -64,7 +64,7 @@ impl<'a> Counter<'a> {
     /// Adds `items` to the count and reports it.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] once the report has asked to stop.
+    /// [`Error::Cancelled`] once the callback has asked to cancel.
     pub(crate) fn add(&self, items: usize) -> Result<()> {
         let done = self.done.fetch_add(items, Ordering::Relaxed) + items;
         let state = State::new(self.task, done, self.total);
@@ -75,7 +75,7 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Whether the report has asked to stop.
+    /// Returns whether the callback has asked to cancel.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

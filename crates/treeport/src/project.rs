@@ -1,26 +1,26 @@
-//! Back to trees after a gradient step.
+//! Projection of node heights back to trees after a gradient step.
 //!
-//! A step on node heights leaves numbers that no longer fit any tree of that shape: a parent below
-//! its child, leaves off the ground. \[CTW24\] goes back by single linkage of the N×N matrix of
-//! distances that the heights imply (`proj`, Prim, O(N²)). Here the same single linkage comes from
-//! the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric trees and, through
-//! the Gromov product, for additive ones.
+//! A step on node heights gives numbers that no longer belong to a tree of that shape: a parent may
+//! be below its child, and leaves off the ground. \[CTW24\] projects by single linkage of the N×N
+//! matrix of distances that the heights imply (`proj`, Prim, O(N²)). Here the same single linkage
+//! is computed from the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric
+//! trees and, through the Gromov product, for additive ones.
 
 use crate::binary::BinaryTree;
 use crate::error::{Error, Result};
 use crate::spanning;
 use crate::tree::Tree;
 
-/// Single linkage of the distances that `heights` give to the leaves of `tree`: the ultrametric
-/// projection of \[CTW24\].
+/// Computes the ultrametric projection of \[CTW24\]: single linkage of the leaf distances that
+/// `heights` imply on `tree`.
 ///
 /// $$ \hat d_{ij} = 2\theta_{\mathrm{lca}(i,j)} - \theta_i - \theta_j $$
 ///
-/// Heights that come out below 0 are raised to 0. Projecting the heights of an ultrametric tree
-/// gives the same distances back.
+/// Heights below 0 become 0. The projection of an ultrametric tree's own heights has the same
+/// distances.
 ///
 /// # Errors
-/// The number of heights is not the number of nodes, or one is not finite or near the largest
+/// The number of heights is not the number of nodes; a height is not finite or near the largest
 /// number.
 ///
 /// # Complexity
@@ -40,14 +40,16 @@ pub fn project(tree: &Tree, heights: &[f64]) -> Result<Tree> {
     ultrametric(&BinaryTree::from_tree(tree, heights)).to_tree()?.named_as(tree)
 }
 
-/// The tree metric that `heights` give, seen from one leaf: single linkage of the Gromov product.
+/// Computes the additive projection from leaf `r`: single linkage of the Gromov product of the
+/// distances that `heights` imply.
 ///
 /// With ρ_i = d̂(i, r), the Farris transform ½(d̂(i, j) − ρ_i − ρ_j) is an ultrametric (up to a
-/// shift) exactly if d̂ is a tree metric, so its single linkage g gives the tree metric d(i, j) =
-/// 2g(lca) + ρ_i + ρ_j. Distances from `r` are kept wherever they fit a tree.
+/// shift) exactly if d̂ is a tree metric. Its single linkage g therefore gives the tree metric
+/// d(i, j) = 2g(lca) + ρ_i + ρ_j. Distances from `r` are kept wherever they are consistent with a
+/// tree.
 ///
 /// # Errors
-/// As [`project`]; `r` is not a leaf.
+/// `r` is not a leaf; see also [`project`].
 ///
 /// # Complexity
 /// O(n log n) time and O(n) memory.
@@ -71,7 +73,7 @@ fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
             found: format!("({},)", heights.len()),
         });
     }
-    // Room for the sums and differences of a few heights.
+    // Sums and differences of a few heights must not overflow.
     match heights.iter().position(|h| h.is_nan() || h.abs() > f64::MAX / 8.0) {
         Some(v) => {
             Err(Error::BadTree { reason: format!("the height of node {v} is {}", heights[v]) })
@@ -80,7 +82,7 @@ fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
     }
 }
 
-/// [`project`] on the learner's form of trees; all heights finite.
+/// Computes [`project`] on a binary tree with finite heights.
 pub(crate) fn ultrametric(tree: &BinaryTree) -> BinaryTree {
     let b: Vec<f64> = tree.height[..tree.leaves].iter().map(|h| 0.5 * h).collect();
     let mut projected = spanning::merge(tree.leaves, spanning::lightest(tree, &b));
@@ -88,12 +90,12 @@ pub(crate) fn ultrametric(tree: &BinaryTree) -> BinaryTree {
     projected
 }
 
-/// [`project_additive`] on the learner's form of trees; all heights finite.
+/// Computes [`project_additive`] on a binary tree with finite heights.
 ///
-/// With r at height 0, ρ_i = 2θ(meet_i) − θ_i and b_i = ½(θ_i + ρ_i) = θ(meet_i), meet_i being
-/// where the path from i meets the path from r. Written like that, equal weights are equal to the
-/// last bit and ties go by point, not by rounding; there are many, wherever a step has put a child
-/// above its parent.
+/// With r at height 0, ρ_i = 2θ(meet_i) − θ_i and b_i = ½(θ_i + ρ_i) = θ(meet_i), where meet_i is
+/// the lowest common ancestor of i and r. In this form equal weights are equal to the last bit, and
+/// ties are broken by point, not by rounding; ties are frequent where a step moved a child above
+/// its parent.
 pub(crate) fn additive(tree: &BinaryTree, r: usize) -> BinaryTree {
     let ground = tree.height[r];
     let heights = tree.height.iter().map(|h| h - ground).collect();

@@ -1,69 +1,85 @@
-//! What rounding loses: the numbers that certified bounds rest on, each with its derivation.
+//! Rounding error bounds: the constants that certified bounds rest on, each with its derivation.
 //!
-//! One rounding changes a number by at most the share u of it: 2⁻²⁴ in single precision, 2⁻⁵³ in
-//! double. After k roundings a number is at least (1 − u)ᵏ ≥ 1 − ku and at most (1 + u)ᵏ ≤ 1/(1 − ku)
-//! times what it would have been. A sum of k terms is k − 1 roundings, each of at most u times the sum
-//! of the sizes of the terms, whatever the order; a product is one more for every term. So bounds
-//! count roundings, generously, and are lowered (raised) by [`single`] or [`double`] of that count.
+//! One rounding changes a number by at most its relative share u: 2⁻²⁴ in single precision, 2⁻⁵³ in
+//! double. After k roundings a number is at least (1 − u)ᵏ ≥ 1 − ku and at most (1 + u)ᵏ ≤
+//! 1/(1 − ku) times its exact value. A sum of k terms has k − 1 roundings, each of at most u times
+//! the sum of absolute values of the terms, in any order; a product has one more per term. Bounds
+//! therefore count roundings, generously, and are lowered (raised) by [`single`] or [`double`] of
+//! that count.
 
-/// u of single precision: half the distance from 1 to the next number.
+/// Unit roundoff u of single precision: half the distance from 1 to the next number.
 const SINGLE: f64 = 1.0 / (1u32 << 24) as f64;
 
-/// The share that so many roundings to single precision take away at most.
+/// Returns the largest relative loss of so many roundings to single precision.
 pub(crate) const fn single(roundings: usize) -> f64 {
     roundings as f64 * SINGLE
 }
 
-/// The share that so many roundings to double precision take away at most, twice: what is not counted
-/// one by one, such as rounded masses and totals, takes the other half.
+/// Returns twice the largest relative loss of so many roundings to double precision: the other half
+/// covers roundings that are not counted one by one, such as those of masses and totals.
 pub(crate) const fn double(roundings: usize) -> f64 {
     roundings as f64 * f64::EPSILON
 }
 
-/// The share of what is left that was taken away: x(1 − lost) ≥ y means x ≤ y(1 + regained(lost)).
+/// Inverts a relative loss: x(1 − lost) ≥ y implies x ≤ y(1 + regained(lost)).
 pub(crate) const fn regained(lost: f64) -> f64 {
     lost / (1.0 - lost)
 }
 
-/// A number in single precision that is not above the real number it was rounded from: x rounded is at
-/// most x + u|x|, and 2u|x| more than makes up for that and for the rounding of this difference.
+/// Roundings of a sum of this many squares or absolute differences: at most three of each term's own (a wrapped
+/// difference has two, and its square one more, half of which the root leaves), and one for each of the sums that the
+/// term is part of.
+pub(crate) const fn sum_roundings(terms: usize) -> usize {
+    terms + 4
+}
+
+/// Roundings of ‖x‖² + ‖y‖² − 2⟨x, y⟩, each of which takes at most the share u of ‖x‖² + ‖y‖². In whatever order it is
+/// added up, an inner product takes one of ‖x‖‖y‖ ≤ ½(‖x‖² + ‖y‖²) for each term; the others are for norms and the last
+/// two sums.
+pub(crate) const fn product_roundings(terms: usize) -> usize {
+    terms + 16
+}
+
+/// Returns a number in single precision that is not above the real number that `x` was rounded
+/// from: x is at most that number plus u|x|, and 2u|x| also covers the rounding of this difference.
 pub(crate) fn lowered_once(x: f32) -> f32 {
     x - x.abs() * single(2) as f32
 }
 
-/// Twice what rounding its coordinates to single precision may move a vector by, which is u times its
-/// norm: the other half covers that this is the norm of the rounded vector, and the roundings to double
-/// precision before. No less than [`LEAST_LENGTH`].
+/// Returns twice the distance that a vector may move as its coordinates are rounded to single
+/// precision, which is u times its norm; the other half covers that `norm` is of the rounded
+/// vector, and earlier roundings to double precision. At least [`LEAST_LENGTH`].
 pub(crate) fn moved_by_rounding(norm: f64) -> f32 {
     (2.001 * SINGLE * norm) as f32 + LEAST_LENGTH
 }
 
-/// Shorter lengths, in units, count as nothing: their squares, below 10⁻³⁶, come near the smallest
-/// normal number in single precision, 2⁻¹²⁶ ≈ 10⁻³⁸, where roundings are no longer relative.
+/// Lengths below this, in units, count as 0: their squares, below 10⁻³⁶, come near the smallest
+/// normal number in single precision, 2⁻¹²⁶ ≈ 10⁻³⁸, below which rounding errors are not relative.
 pub(crate) const LEAST_LENGTH: f32 = 1e-18;
 
-/// Smaller distances, in units, are lowered to 0: far above the smallest normal number.
+/// Distances below this, in units, are lowered to 0; far above the smallest normal number.
 pub(crate) const LEAST_DISTANCE: f64 = 1e-30;
 
-/// The share of all mass by which totals may differ that the exact solver and unbalanced transport take
-/// for sums of the same masses: `double` of 4,500 masses, which no count of roundings knows of. Rescaling
-/// within it would keep equal masses from cancelling.
+/// Relative difference of totals that the exact solver and unbalanced transport accept for sums of
+/// the same masses: `double` of 4,500 masses, which no other count of roundings includes. Rescaling
+/// within this tolerance would keep equal masses from cancelling.
 pub(crate) const TOTALS: f64 = 1e-12;
 
-/// The share within which plans of trees leave totals as they are, less than [`TOTALS`] because their
-/// bounds hold term by term: it is below `double(64)`, which those allow for beside their own roundings.
+/// Relative tolerance within which plans of trees do not rescale totals. It is smaller than
+/// [`TOTALS`] because their bounds hold term by term: it is below `double(64)`, which those bounds
+/// add to their own roundings.
 pub(crate) const PLAN_TOTALS: f64 = 1e-14;
 
-/// Surpluses of mass below a node of a tree up to this share of all mass are what rounding leaves of
-/// equal masses: `double` of 450, the points of a measure whose masses add up to a share near 1.
+/// Surpluses of mass below a tree node up to this share of all mass are rounding errors of equal
+/// masses: `double` of 450, the number of points of a measure whose masses add up to nearly 1.
 pub(crate) const SURPLUS: f64 = 1e-13;
 
-/// The share by which two sums of the same lengths along paths may differ: `double` of 4,500 edges.
-/// Leaves this close in height are level, and ways this close in length are both shortest.
+/// Relative difference of two sums of the same lengths along paths: `double` of 4,500 edges. Leaves
+/// this close in height are level, and paths this close in length are both shortest.
 pub(crate) const PATHS: f64 = 1e-12;
 
-/// The share by which intervals are widened in the end: `double` of 45,000, which is above what sums
-/// over the supports of any pair lose that is bounded term by term, and far below what anyone asks for.
+/// Relative widening of final intervals: `double` of 45,000, which exceeds the loss of sums over
+/// the supports of any pair that are bounded term by term, and is far below any requested accuracy.
 pub(crate) const INTERVAL: f64 = 1e-11;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! How good predicted distances are: one rule for what counts, one factor, one score.
+//! Scores of predicted distances: which pairs count, the scale factor, and error statistics.
 //!
-//! The figure of merit is |W₁ − W| / W₁. It means nothing where W₁ is nearly 0, so labels below
-//! 10⁻⁴ of the largest one are left out, and counted. (The authors of \[CTW24\] leave out labels
-//! below 10⁻⁴ of the diameter; this rule needs only the labels.)
+//! The figure of merit is |W₁ − W| / W₁. It is meaningless where W₁ is nearly 0, so labels below
+//! 10⁻⁴ of the largest are left out and counted. (The authors of \[CTW24\] leave out labels below
+//! 10⁻⁴ of the diameter; this rule needs only the labels.)
 
 use std::fmt;
 
-/// Labels below this share of the largest have no meaningful relative error.
+/// Labels below this share of the largest label have no meaningful relative error.
 const LEAST_LABEL: f64 = 1e-4;
 
 /// Statistics of relative errors over many pairs; all are NaN if no pair counts.
@@ -16,20 +16,20 @@ const LEAST_LABEL: f64 = 1e-4;
 pub struct Score {
     /// Mean relative error.
     pub mean: f64,
-    /// Standard deviation over the pairs (divided by their number).
+    /// Standard deviation over the pairs (the divisor is their number).
     pub std: f64,
     /// Median relative error.
     pub median: f64,
     /// Largest relative error.
     pub max: f64,
-    /// Pairs that counted.
+    /// Number of pairs that count.
     pub pairs: usize,
-    /// Pairs left out because W₁ was nearly 0.
+    /// Number of pairs left out because W₁ is nearly 0.
     pub left_out: usize,
 }
 
 impl Score {
-    /// The score of predictions for pairs whose exact distances are known.
+    /// Computes the score of predictions for pairs with known exact distances.
     ///
     /// # Panics
     /// If the two lists differ in length.
@@ -62,12 +62,13 @@ impl fmt::Display for Score {
     }
 }
 
-/// Labels up to this have no meaningful relative error: 10⁻⁴ of the largest.
+/// Returns the threshold (10⁻⁴ of the largest label) up to which labels have no meaningful relative
+/// error.
 pub fn least_label(exact: &[f64]) -> f64 {
     LEAST_LABEL * exact.iter().copied().fold(0.0, f64::max)
 }
 
-/// |W₁ − W| / W₁ of every pair whose W₁ is above 10⁻⁴ of the largest.
+/// Returns |W₁ − W| / W₁ of every pair whose W₁ is above 10⁻⁴ of the largest.
 ///
 /// # Panics
 /// If the two lists differ in length.
@@ -78,16 +79,17 @@ pub fn relative_errors(predicted: &[f64], exact: &[f64]) -> Vec<f64> {
     counted.map(|(p, w)| (w - p).abs() / w).collect()
 }
 
-/// The factor that brings predictions to labels: the median of label/prediction over pairs where
-/// both are above 0; 1 if there are none. Of an even number it is the larger of the two in the
-/// middle, so that it is always the ratio of a pair.
+/// Returns the factor that scales predictions to labels: the median of label/prediction over pairs
+/// where both are above 0, or 1 if there are none. For an even number of pairs, the upper median:
+/// always the ratio of a pair.
 ///
 /// # Panics
 /// If the two lists differ in length.
 pub fn factor(predicted: &[f64], labels: &[f64]) -> f64 {
     assert_eq!(predicted.len(), labels.len(), "one prediction for every label");
-    let told = labels.iter().zip(predicted).filter(|(d, p)| **d > 0.0 && **p > 0.0);
-    let mut ratios: Vec<f64> = told.map(|(d, p)| d / p).filter(|ratio| ratio.is_finite()).collect();
+    let valid = labels.iter().zip(predicted).filter(|(d, p)| **d > 0.0 && **p > 0.0);
+    let mut ratios: Vec<f64> =
+        valid.map(|(d, p)| d / p).filter(|ratio| ratio.is_finite()).collect();
     let middle = ratios.len() / 2;
     if ratios.is_empty() {
         return 1.0;
@@ -95,7 +97,7 @@ pub fn factor(predicted: &[f64], labels: &[f64]) -> f64 {
     *ratios.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The middle value, or the mean of the two in the middle; NaN if there are none.
+/// Returns the median, the mean of the two middle values for an even number; NaN if there are none.
 pub fn median(values: &[f64]) -> f64 {
     if values.is_empty() {
         return f64::NAN;

@@ -1,6 +1,6 @@
 //! Disjoint sets (union-find).
 
-/// Sets of the numbers `0..n`, with path halving.
+/// Disjoint sets of the numbers `0..n`, with path halving.
 pub(crate) struct DisjointSets {
     parent: Vec<u32>,
 }
@@ -10,7 +10,7 @@ impl DisjointSets {
         Self { parent: (0..n as u32).collect() }
     }
 
-    /// The number that stands for the set of `x`.
+    /// Returns the representative of the set of `x`.
     #[inline]
     pub(crate) fn find(&mut self, mut x: u32) -> u32 {
         while self.parent[x as usize] != x {
@@ -21,7 +21,8 @@ impl DisjointSets {
         x
     }
 
-    /// Joins two sets; the first one's number stays. False if they were one already.
+    /// Joins two sets, whose representative is then that of `a`; returns `false` if they were one
+    /// set already.
     #[inline]
     pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));

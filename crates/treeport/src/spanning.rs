@@ -1,23 +1,23 @@
-//! Minimum spanning trees: of distances that a tree implies, and from edges to merges.
+//! Minimum spanning trees of distances that a tree implies, and single linkage from their edges.
 //!
 //! After a gradient step the distances to project are w(i, j) = θ(lca(i, j)) − b_i − b_j on a known
-//! binary tree. Their minimum spanning tree is found without ever forming the N×N matrix.
+//! binary tree. Their minimum spanning tree is found without the N×N matrix.
 //!
-//! # How
-//! Borůvka: in every round each component takes its lightest leaving edge. Upwards, every node
-//! keeps the leaf with the largest b below it, and the largest from a *different* component.
-//! Downwards, every node keeps the two cheapest θ(ancestor) − b_j over leaves j outside its
-//! subtree, again from two different components. At leaf i one of the two is not in i's component:
-//! its lightest leaving edge. Ties go by (weight, i, j), a total order on edges, so the choice is
-//! deterministic.
+//! # Algorithm
+//! Borůvka: in every round each component takes its lightest leaving edge. The upward pass keeps,
+//! at every node, the leaf with the largest b below it, and the largest from a *different*
+//! component. The downward pass keeps, at every node, the two cheapest θ(ancestor) − b_j over
+//! leaves j outside its subtree, again from two different components. At leaf i one of the two is
+//! not in i's component: its lightest leaving edge. Ties are broken by (weight, i, j), a total
+//! order on edges, so the choice is deterministic.
 //!
-//! After a round a subtree whose leaves lie in one component can only matter through its leaf with
-//! the largest b: it is replaced by that leaf. Components rarely straddle subtrees after a small
-//! step, so the tree shrinks geometrically and later rounds are nearly free.
+//! After a round, only the leaf with the largest b of a subtree within one component matters, and
+//! replaces the subtree. Components rarely straddle subtrees after a small step, so the tree
+//! shrinks geometrically and later rounds are nearly free.
 //!
 //! # Complexity
 //! A round is O(n) and at least halves the number of components: O(n log n) in the worst case,
-//! close to O(n) as a rule, plus the sort of n − 1 edges. O(n) memory.
+//! usually close to O(n), plus the sort of n − 1 edges. O(n) memory.
 
 use rayon::prelude::*;
 
@@ -25,7 +25,7 @@ use crate::binary::BinaryTree;
 use crate::error::Result;
 use crate::sets::DisjointSets;
 
-/// An edge of a spanning tree: its weight and ends, the smaller first.
+/// An edge of a spanning tree: its weight and its ends, the smaller first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SpanningEdge {
     pub(crate) weight: f64,
@@ -34,7 +34,7 @@ pub(crate) struct SpanningEdge {
 
 impl SpanningEdge {
     pub(crate) fn new(weight: f64, i: u32, j: u32) -> Self {
-        // −0 and 0 are one weight; `total_cmp` would tell them apart.
+        // −0 and 0 are equal weights, but `total_cmp` would tell them apart.
         Self { weight: weight + 0.0, ends: (i.min(j), i.max(j)) }
     }
 
@@ -43,12 +43,14 @@ impl SpanningEdge {
     }
 }
 
-/// Edges of this size and more are sorted on several threads; keys are unique, so the order is one.
+/// Lists of at least so many edges are sorted in parallel; keys are unique, so the order is the
+/// same.
 const PARALLEL_SORT: usize = 1 << 15;
 
-/// The binary tree of single linkage: spanning-tree edges merge in order, each at its weight.
+/// Builds the binary tree of single linkage: merges along spanning-tree edges in increasing order
+/// of weight.
 ///
-/// Leaves get height 0; inner heights are the weights as they are.
+/// Leaves have height 0; the heights of inner nodes are the weights.
 pub(crate) fn merge(leaves: usize, mut edges: Vec<SpanningEdge>) -> BinaryTree {
     if edges.len() < PARALLEL_SORT {
         edges.sort_unstable_by(SpanningEdge::order);
@@ -67,10 +69,11 @@ pub(crate) fn merge(leaves: usize, mut edges: Vec<SpanningEdge>) -> BinaryTree {
     tree
 }
 
-/// Prim's minimum spanning tree of a complete graph given by its rows, O(n²).
+/// Computes the minimum spanning tree of a complete graph, given by its rows, by Prim's algorithm.
+/// O(n²).
 ///
 /// # Errors
-/// Those of `row`.
+/// The errors of `row`.
 pub(crate) fn prim<R: AsRef<[f64]>>(
     n: usize,
     mut row: impl FnMut(usize) -> Result<R>,
@@ -102,70 +105,71 @@ pub(crate) fn prim<R: AsRef<[f64]>>(
 
 const NONE: u32 = u32::MAX;
 
-/// A leaf on offer to other components, and what reaching it costs so far.
+/// Candidate end of a leaving edge: a leaf, and the cost of reaching it so far.
 #[derive(Clone, Copy)]
-struct Offer {
+struct Candidate {
     cost: f64,
     leaf: u32,
     component: u32,
 }
 
-const NOTHING: Offer = Offer { cost: f64::INFINITY, leaf: NONE, component: NONE };
+const NO_CANDIDATE: Candidate = Candidate { cost: f64::INFINITY, leaf: NONE, component: NONE };
 
-/// The best offer, and the best one from another component.
-type TopTwo = [Offer; 2];
+/// Best candidate, and the best one from another component.
+type TopTwo = [Candidate; 2];
 
-/// Keeps the better of what is there and one more offer; ties go to the smaller leaf.
+/// Updates the two best candidates with another one; ties go to the smaller leaf.
 #[inline]
-fn consider(top: &mut TopTwo, offer: Offer) {
-    let beats = |other: &Offer| {
-        offer.cost < other.cost || (offer.cost == other.cost && offer.leaf < other.leaf)
+fn consider(top: &mut TopTwo, candidate: Candidate) {
+    let beats = |other: &Candidate| {
+        candidate.cost < other.cost || (candidate.cost == other.cost && candidate.leaf < other.leaf)
     };
     if beats(&top[0]) {
-        if top[0].component != offer.component {
+        if top[0].component != candidate.component {
             top[1] = top[0];
         }
-        top[0] = offer;
-    } else if top[0].component != offer.component && beats(&top[1]) {
-        top[1] = offer;
+        top[0] = candidate;
+    } else if top[0].component != candidate.component && beats(&top[1]) {
+        top[1] = candidate;
     }
 }
 
-/// An edge that leaves a component, and the component it leads to.
+/// An edge that leaves a component, and the component at its other end.
 #[derive(Clone, Copy)]
-struct Leaving {
+struct LeavingEdge {
     edge: SpanningEdge,
     to: u32,
 }
 
-/// What is left of the tree in one round, in post-order: the right child of `v` is `v − 1`.
-struct Remaining {
+/// Contracted tree of one round, in post-order: the right child of `v` is `v − 1`.
+struct ContractedTree {
     /// Left child of every node; `NONE` at a leaf.
     left: Vec<u32>,
     /// θ at an inner node, b at a leaf.
     value: Vec<f64>,
-    /// The point a leaf stands for.
+    /// Point of a leaf.
     point: Vec<u32>,
-    /// The component of a leaf.
+    /// Component of a leaf.
     component: Vec<u32>,
 }
 
-impl Remaining {
+impl ContractedTree {
     fn is_leaf(&self, v: usize) -> bool {
         self.left[v] == NONE
     }
 
-    /// The whole tree in post-order, every leaf its own component, numbered in that order.
+    /// Creates the whole tree in post-order; every leaf is its own component, numbered in that
+    /// order.
     ///
-    /// Places come from subtree sizes, not from a walk: the next node then never depends on the
-    /// last, so that reads from all over a large tree overlap.
+    /// Positions are computed from subtree sizes, not by a walk: a node then never depends on the
+    /// one before, so that scattered reads of a large tree overlap.
     fn new(tree: &BinaryTree, b: &[f64]) -> Self {
         let nodes = tree.height.len();
         let mut size = vec![1u32; nodes];
         for (v, l, r) in tree.inner() {
             size[v] += size[l] + size[r];
         }
-        let mut remaining = Self {
+        let mut contracted = Self {
             left: vec![NONE; nodes],
             value: vec![0.0; nodes],
             point: vec![NONE; nodes],
@@ -176,67 +180,70 @@ impl Remaining {
             let here = place[v];
             place[r] = here - 1;
             place[l] = here - 1 - size[r];
-            remaining.left[here as usize] = place[l];
-            remaining.value[here as usize] = tree.height[v];
+            contracted.left[here as usize] = place[l];
+            contracted.value[here as usize] = tree.height[v];
         }
         for i in 0..tree.leaves {
-            remaining.value[place[i] as usize] = b[i];
-            remaining.point[place[i] as usize] = i as u32;
+            contracted.value[place[i] as usize] = b[i];
+            contracted.point[place[i] as usize] = i as u32;
         }
-        let leaves = (0..nodes).filter(|&v| remaining.left[v] == NONE);
-        leaves.zip(0..).for_each(|(v, number)| remaining.component[v] = number);
-        remaining
+        let leaves = (0..nodes).filter(|&v| contracted.left[v] == NONE);
+        leaves.zip(0..).for_each(|(v, number)| contracted.component[v] = number);
+        contracted
     }
 
-    /// Upwards: the best leaves below every node, by largest b.
+    /// Upward pass: computes the best leaves below every node, by largest b.
     fn below(&self, below: &mut Vec<TopTwo>) {
         below.clear();
         for v in 0..self.left.len() {
             let top = if self.is_leaf(v) {
                 let (leaf, component) = (self.point[v], self.component[v]);
-                [Offer { cost: -self.value[v], leaf, component }, NOTHING]
+                [Candidate { cost: -self.value[v], leaf, component }, NO_CANDIDATE]
             } else {
                 let mut top = below[self.left[v] as usize];
-                below[v - 1].iter().for_each(|&offer| consider(&mut top, offer));
+                below[v - 1].iter().for_each(|&candidate| consider(&mut top, candidate));
                 top
             };
             below.push(top);
         }
     }
 
-    /// Downwards: the best leaves outside every node; at each leaf the lightest leaving edge is
-    /// offered to its component.
+    /// Downward pass: computes the best leaves outside every node, and the lightest leaving edge of
+    /// each component from its leaves.
     ///
-    /// Post-order backwards meets the right child next and the left one after its subtree: what
-    /// they see waits on a stack, which stays in the cache where an array over all nodes would not.
-    fn lightest(&self, below: &[TopTwo], outside: &mut Vec<TopTwo>, lightest: &mut [Leaving]) {
+    /// Reverse post-order visits the right child next and the left one after the right subtree.
+    /// Pending values wait on a stack, which stays in the cache; an array over all nodes would not.
+    fn lightest(&self, below: &[TopTwo], outside: &mut Vec<TopTwo>, lightest: &mut [LeavingEdge]) {
         outside.clear();
-        outside.push([NOTHING; 2]);
+        outside.push([NO_CANDIDATE; 2]);
         for v in (0..self.left.len()).rev() {
-            let seen = outside.pop().expect("a parent leaves one for each child");
+            let seen = outside.pop().expect("a parent pushes one entry for each child");
             if self.is_leaf(v) {
                 let component = self.component[v];
                 let best = seen[usize::from(seen[0].component == component)];
                 let edge = SpanningEdge::new(best.cost - self.value[v], self.point[v], best.leaf);
                 let slot = &mut lightest[component as usize];
                 if edge.order(&slot.edge).is_lt() {
-                    *slot = Leaving { edge, to: best.component };
+                    *slot = LeavingEdge { edge, to: best.component };
                 }
                 continue;
             }
             let (l, r) = (self.left[v] as usize, v - 1);
             for sibling in [r, l] {
                 let mut top = seen;
-                for offer in below[sibling] {
-                    consider(&mut top, Offer { cost: self.value[v] + offer.cost, ..offer });
+                for candidate in below[sibling] {
+                    consider(
+                        &mut top,
+                        Candidate { cost: self.value[v] + candidate.cost, ..candidate },
+                    );
                 }
                 outside.push(top);
             }
         }
     }
 
-    /// Replaces every one-component subtree by its leaf of largest b, in place: what is kept moves
-    /// towards the front, past nothing that is still to be read.
+    /// Replaces every subtree within one component by its leaf of largest b, in place: entries only
+    /// move forward, over entries that were already read.
     fn contract(&mut self, renumbered: &[u32]) {
         let mut kept = 0;
         let mut roots: Vec<usize> = Vec::new();
@@ -268,7 +275,7 @@ impl Remaining {
         self.component.truncate(kept);
     }
 
-    /// Whether leaf `a` has the larger b; ties go to the smaller point.
+    /// Returns whether leaf `a` has the larger b; ties go to the smaller point.
     fn is_better(&self, a: usize, b: usize) -> bool {
         self.value[a] > self.value[b]
             || (self.value[a] == self.value[b] && self.point[a] < self.point[b])
@@ -282,32 +289,33 @@ impl Remaining {
     }
 }
 
-/// A minimum spanning tree of w(i, j) = height(lca(i, j)) − b_i − b_j over all pairs of leaves.
+/// Computes a minimum spanning tree of w(i, j) = height(lca(i, j)) − b_i − b_j over all pairs of
+/// leaves.
 ///
 /// All heights and b must be finite.
 pub(crate) fn lightest(tree: &BinaryTree, b: &[f64]) -> Vec<SpanningEdge> {
     let n = tree.leaves;
     let none =
-        Leaving { edge: SpanningEdge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
+        LeavingEdge { edge: SpanningEdge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
     let mut edges = Vec::with_capacity(n - 1);
-    let mut remaining = Remaining::new(tree, b);
+    let mut contracted = ContractedTree::new(tree, b);
     let (mut below, mut outside, mut leaving) = (Vec::new(), Vec::new(), Vec::new());
     while edges.len() < n - 1 {
         leaving.clear();
         leaving.resize(n - edges.len(), none);
-        remaining.below(&mut below);
-        remaining.lightest(&below, &mut outside, &mut leaving);
+        contracted.below(&mut below);
+        contracted.lightest(&below, &mut outside, &mut leaving);
         let renumbered = join(&leaving, &mut edges);
-        remaining.contract(&renumbered);
+        contracted.contract(&renumbered);
     }
     edges
 }
 
-/// Joins components along their lightest leaving edges and returns each one's new number.
+/// Joins components along their lightest leaving edges and returns each component's new number.
 ///
-/// Seen from its two ends an edge's weight may differ in the last bit, so several components could
-/// choose edges that close a cycle; `DisjointSets` drops the one that would.
-fn join(leaving: &[Leaving], edges: &mut Vec<SpanningEdge>) -> Vec<u32> {
+/// Computed from its two ends, an edge's weight may differ in the last bit, so several components
+/// could choose edges that close a cycle; `DisjointSets` drops the last of these.
+fn join(leaving: &[LeavingEdge], edges: &mut Vec<SpanningEdge>) -> Vec<u32> {
     let mut sets = DisjointSets::new(leaving.len());
     for (component, leaving) in leaving.iter().enumerate() {
         if sets.join(component as u32, leaving.to) {

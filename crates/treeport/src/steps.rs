@@ -1,28 +1,28 @@
-//! What long work is called while it runs, in a few words for a progress bar.
+//! Names of long-running tasks for progress bars.
 
-/// Exact distances are solved; counts pairs.
+/// Solving exact distances; counts pairs.
 pub const SOLVING: &str = "exact distances";
-/// One exact distance is solved; counts percents of it that are proved.
+/// Solving one exact distance; counts the percentage that is proved.
 pub const PROVING: &str = "percent proved";
-/// Distances are computed; counts pairs or rows.
+/// Computing distances; counts pairs or rows.
 pub const DISTANCES: &str = "distances";
-/// A graph is prepared for questions of distances; counts nodes.
+/// Preparing a graph for shortest-path queries; counts nodes.
 pub const PATHS: &str = "shortest paths";
-/// A collection is laid out for searches; counts measures.
+/// Building a search index; counts measures.
 pub const INDEXING: &str = "indexing";
-/// Neighbors are looked for; counts queries.
+/// Searching neighbors; counts queries.
 pub const SEARCHING: &str = "searching";
-/// Trees are built; counts trees or clusters.
+/// Building trees; counts trees or clusters.
 pub const BUILDING: &str = "building trees";
-/// Edges are fitted to the distances of points; counts iterations.
+/// Fitting edge lengths to the distances of points; counts iterations.
 pub const POINTS: &str = "fitting points";
-/// A tree, or several, are learned; counts steps.
+/// Learning one or more trees; counts steps.
 pub const LEARNING: &str = "learning";
-/// Edges are fitted to labels; counts iterations.
+/// Fitting edge lengths to labels; counts iterations.
 pub const EDGES: &str = "fitting edges";
-/// New points are placed in a tree; counts them.
+/// Attaching new points to trees; counts points.
 pub const PLACING: &str = "placing new points";
-/// A barycenter is found; counts nodes.
+/// Computing a barycenter; counts nodes.
 pub const BARYCENTER: &str = "barycenter";
-/// Levels of accuracy are calibrated by labels; counts labels, once for each level.
+/// Calibrating levels of accuracy by labels; counts labels, once for each level.
 pub const CALIBRATING: &str = "calibrating";

@@ -1,12 +1,13 @@
-//! Numbers with twice the digits: sums of two `f64` of which the second is below the last digit of the
-//! first (Dekker, *A floating-point technique for extending the available precision*, 1971).
+//! Double-double arithmetic: a number is the unevaluated sum of two `f64`, the second below the
+//! last digit of the first (Dekker, *A floating-point technique for extending the available
+//! precision*, 1971).
 //!
-//! Sums and products keep about 104 bits, unless something overflows or vanishes: what is computed with
-//! them is in units in which the largest numbers are near 1.
+//! Sums and products keep about 104 bits unless they overflow or underflow; callers therefore use
+//! units in which the largest numbers are near 1.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// The sum of two numbers, the second of which is at most half of the last digit of the first.
+/// A double-double number: `low` is at most half a unit in the last place of `high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Twofold {
     high: f64,
@@ -14,14 +15,14 @@ pub(crate) struct Twofold {
 }
 
 impl Twofold {
-    /// x + y, exactly.
+    /// Returns x + y exactly (Knuth's two-sum).
     pub(crate) fn sum(x: f64, y: f64) -> Self {
         let high = x + y;
         let part = high - x;
         Self { high, low: (x - (high - part)) + (y - part) }
     }
 
-    /// x·y, exactly.
+    /// Returns x·y exactly (Dekker's product).
     pub(crate) fn product(x: f64, y: f64) -> Self {
         let high = x * y;
         let ((a, b), (c, d)) = (halves(x), halves(y));
@@ -32,18 +33,18 @@ impl Twofold {
         if self.high < 0.0 { -self } else { self }
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub(crate) fn rounded(self) -> f64 {
         self.high
     }
 
-    /// What that leaves.
+    /// Returns the remainder after [`rounded`](Self::rounded).
     pub(crate) fn rest(self) -> f64 {
         self.low
     }
 }
 
-/// A number as the sum of two with half of its digits each.
+/// Splits a number into two with half of its digits each (Veltkamp's splitting).
 fn halves(x: f64) -> (f64, f64) {
     let scaled = x * f64::from((1u32 << 27) + 1);
     let high = scaled - (scaled - x);
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn sums_and_products_keep_twice_the_digits() {
-        // In whole numbers, which tell all digits.
+        // In integers, which represent all digits.
         let of = |x: i128| {
             let high = x as f64;
             Twofold { high, low: (x - high as i128) as f64 }

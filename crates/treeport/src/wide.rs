@@ -1,6 +1,6 @@
-//! Loops for wide registers.
+//! Copies of loops for processors with wide registers (AVX2, FMA, AVX-512).
 
-/// A function, and a copy of it for processors with wide registers: the same numbers in less time.
+/// Defines a function and a copy of it for AVX2, with bitwise equal results.
 macro_rules! for_wide_registers {
     ($(#[$about:meta])* $name:ident, $wide:ident, ($($argument:ident: $type:ty),*) $(-> $out:ty)?,
      $body:block) => {
@@ -22,7 +22,7 @@ macro_rules! for_wide_registers {
                     unsafe_code,
                     reason = "a function for a newer processor may not run on an older one"
                 )]
-                // SAFETY: this processor was just asked whether it is new enough.
+                // SAFETY: the check above found that this processor supports AVX2.
                 return unsafe { $wide($($argument),*) };
             }
             plain($($argument),*)
@@ -31,9 +31,13 @@ macro_rules! for_wide_registers {
 }
 pub(crate) use for_wide_registers;
 
-/// As [`for_wide_registers`], with a third copy for registers twice as wide, where `FUSED` says whether the processor multiplies and adds in one step
-/// ([`multiply_add`]), and `WIDEST` whether this is that copy, whose bits are those of the second. The last bits depend on the processor, so this is for bounds alone (and for what approximate searches
-/// give in place of distances, which are bounds), which take off a rounding for each of the two.
+/// Defines a function with two more copies, for AVX2 with FMA and for AVX-512. `FUSED` tells the
+/// body whether the processor multiplies and adds in one step ([`multiply_add`]), `WIDEST` whether
+/// this is the AVX-512 copy.
+///
+/// Both copies have the same bits, but differ from the plain function in the last ones. The macro
+/// is therefore only for bounds (and for approximate searches, whose distances are bounds); bounds
+/// allow for one rounding each of product and sum.
 macro_rules! for_fused_registers {
     ($(#[$about:meta])* $name:ident, $fused:ident, $widest:ident, ($($argument:ident: $type:ty),* $(,)?) -> $out:ty,
      $body:block) => {
@@ -61,7 +65,7 @@ macro_rules! for_fused_registers {
                     unsafe_code,
                     reason = "a function for a newer processor may not run on an older one"
                 )]
-                // SAFETY: this processor was just asked whether it is new enough.
+                // SAFETY: the check above found that this processor supports AVX-512.
                 return unsafe { $widest($($argument),*) };
             }
             #[cfg(target_arch = "x86_64")]
@@ -72,7 +76,7 @@ macro_rules! for_fused_registers {
                     unsafe_code,
                     reason = "a function for a newer processor may not run on an older one"
                 )]
-                // SAFETY: this processor was just asked whether it is new enough.
+                // SAFETY: the check above found that this processor supports AVX2 and FMA.
                 return unsafe { $fused($($argument),*) };
             }
             plain::<false, false>($($argument),*)
@@ -81,7 +85,7 @@ macro_rules! for_fused_registers {
 }
 pub(crate) use for_fused_registers;
 
-/// a·b + c, rounded once where that is one step of the processor, else twice.
+/// Computes a·b + c, rounded once if the processor fuses the two steps, else twice.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {

@@ -1,11 +1,13 @@
 """Learned trees for fast optimal transport.
 
-`TreeWasserstein` learns a tree over your points from exact transport distances. After that, a distance
-takes time linear in the supports of its two measures. `Tree` is the tree that it learns, or one that you bring: a
-phylogeny or a linkage. `Forest` is the mean of several trees. `Measures` are rows of masses that you use more than once.
-`Clouds` are measures that bring their own points, and `diagrams` makes clouds of persistence diagrams.
-`WassersteinNeighbors` finds the measures of a collection that are nearest by exact transport. `emd` solves one problem exactly,
-`sinkhorn` solves one with entropy, and `emd_pairs` and `emd_pairwise` solve many exactly.
+`TreeWasserstein` learns a tree over points from exact transport distances. After that, a distance
+takes time linear in the supports of its two measures. `Tree` is a learned tree, or one that you
+provide: a phylogeny or a linkage. `Forest` is the mean of several trees. `Measures` are parsed rows
+of masses for repeated use. `Clouds` are measures with points of their own, and `diagrams` converts
+persistence diagrams to clouds. `WassersteinNeighbors` finds the nearest measures of a collection
+under exact transport. `solve` solves one problem exactly, `emd` returns its value alone, `sinkhorn`
+solves one problem with entropic regularization, and `emd_pairs` and `emd_pairwise` solve many
+problems exactly.
 """
 
 from ._batches import emd_pairs, emd_pairwise
@@ -21,7 +23,8 @@ from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
 from ._samples import null_distance
 from ._skbio import to_skbio
-from ._transport import Bounds, emd, sinkhorn
+from ._solution import Bounds, Solution
+from ._transport import emd, sinkhorn, solve
 from ._tree import Tree, linkage
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "Forest",
     "Measures",
     "MissingColumnsWarning",
+    "Solution",
     "Tree",
     "TreeWasserstein",
     "WassersteinNeighbors",
@@ -46,5 +50,6 @@ __all__ = [
     "plot_distances",
     "set_memory_limit",
     "sinkhorn",
+    "solve",
     "to_skbio",
 ]

@@ -1,4 +1,4 @@
-"""Many exact problems at once: pairs of measures, and tables of them."""
+"""Exact transport for many pairs of measures, listed or all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 from scipy import sparse
 
-from . import _core, _sweeps
+from . import _core
 from ._card import check_for_device, engine_of
 from ._clouds import Clouds, are_clouds, clouds_of
 from ._devices import memory_errors
@@ -25,16 +25,18 @@ from ._inputs import (
     threads_of,
     unmapped,
 )
+from ._options import with_solve_options
 from ._penalties import penalty_of
 from ._progress import bar
 from ._results import framed
-from ._transport import Bounds, check_exponent
+from ._solution import Bounds
 
 _INT64 = np.dtype(np.int64)
 _Prices = Union[None, float, Floats]
 _Ground = Union[None, _core.Ground, _core.Graph]
 
 
+@with_solve_options("penalty", "accuracy", "time", "device", many=True)
 def emd_pairs(
     measures: Any,
     pairs: Any,
@@ -53,7 +55,6 @@ def emd_pairs(
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
-    p: float = 1,
 ) -> Any:
     """Exact transport costs of many pairs of measures, in parallel.
 
@@ -66,33 +67,22 @@ def emd_pairs(
     pairs : array-like of int or str of shape (n_pairs, 2)
         The rows to compare: their numbers, or their IDs if they have any.
     points, cost, graph, weight, metric, period
-        The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
+        The ground metric, as for `solve`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
         the two measures of a pair need the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
-    penalty : float or array-like of shape (n_points,), optional
-        Totals may differ: each unit that is not moved costs this much, as for `emd`. An array has a price for each point; for
-        clouds, one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
-    accuracy : float or "exact", optional
-        Return bounds instead of exact costs. They differ by at most this share of the upper bound, as for `emd`.
-    time : float, optional
-        Return bounds instead of exact costs, the best within this many seconds for all pairs together. Each pair gets an
-        equal share of the time that is left when it begins, so time that one pair does not use goes to later pairs.
-    device : str, optional
-        "cuda" and so on: a GPU searches all pairs of points of large problems, as for `emd`.
+    {options}
     n_jobs : int, optional
         Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
         What to do about points without a column, as for `Measures`.
-    p : 1
-        Costs are taken as they are; for another exponent see `emd`.
 
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
-        With `accuracy` or `time`: a `Bounds` of two such arrays, without plans.
+        With `accuracy` or `time`: a `Bounds` of two such arrays instead, without plans.
 
     Examples
     --------
@@ -103,14 +93,13 @@ def emd_pairs(
     >>> tp.emd_pairs([([1.0], [[0.0]]), ([0.5, 0.5], [[1.0], [3.0]])], [(0, 1)])
     array([2.])
     """
-    check_exponent(p)
     if device is not None:
         check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
     threads = threads_of(n_jobs)
     penalty = _penalty_of(penalty)
     plain = device is None and is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
     if plain and cost is graph is accuracy is time is None and not (assume_metric or verbose):
-        return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
+        return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, penalty=penalty)[1]
     numbers = pairs_of(pairs, ids_of(measures))
     own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
     if own is not None:
@@ -130,7 +119,7 @@ def emd_pairs(
 
 
 def _penalty_of(penalty: Any) -> _Prices:
-    """One number, or one for each point."""
+    """Parses one penalty, or one for each point."""
     if isinstance(penalty, tuple):
         penalty = list(penalty)
     found = penalty_of(penalty)
@@ -139,7 +128,7 @@ def _penalty_of(penalty: Any) -> _Prices:
 
 
 def _of_clouds(clouds: _core.Clouds, penalty: _Prices, geometry: Any) -> _Prices:
-    """The penalties of clouds, their own or those that are given."""
+    """Returns the penalties of clouds, their own or those given."""
     own = clouds.penalties(geometry)
     if own is not None and penalty is not None:
         raise ValueError("these clouds have penalties of their own; leave `penalty` out, or give clouds without")
@@ -147,7 +136,7 @@ def _of_clouds(clouds: _core.Clouds, penalty: _Prices, geometry: Any) -> _Prices
 
 
 def _ground_of(clouds: _core.Clouds, metric: str, period: Any) -> Optional[_core.Ground]:
-    """The metric of all points; none where all clouds are empty."""
+    """Returns the ground metric of all points; `None` if all clouds are empty."""
     return clouds.ground(geometry(metric, period)) if clouds.points else None
 
 
@@ -162,61 +151,23 @@ def _solved(
     penalty: _Prices,
     device: Optional[str],
 ) -> Union[Floats, Bounds]:
-    """Exact costs of pairs, or bounds of them."""
+    """Computes exact costs of pairs, or bounds with `accuracy` or `time`."""
     if ground is None:
         nothing = np.zeros(len(pairs))
         return nothing if accuracy is time is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
+        engine = None
         if device is not None:
             check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
-            with memory_errors("points", device, "points"):
-                found = _bounded_on(device, ground, rows, pairs, accuracy, time, threads, report)
-            return found.upper if accuracy is time is None else found
-        if accuracy is not None or time is not None:
-            wanted = "exact" if accuracy is None else accuracy
-            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, time, threads, report, penalty))
-        return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
-
-
-def _bounded_on(
-    device: str,
-    ground: Union[_core.Ground, _core.Graph],
-    rows: _core.Measures,
-    pairs: Integers,
-    accuracy: Union[str, float, None],
-    time: Optional[float],
-    threads: int,
-    report: Any,
-) -> Bounds:
-    """Bounds of pairs by a device: sweeps of all at once, and what they leave one by one."""
-    engine = engine_of(device)
-    wanted = "exact" if accuracy is None else accuracy
-    lower, upper, left = np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.arange(len(pairs))
-    placed = ground.coordinates() if isinstance(ground, _core.Ground) else None
-    if placed is not None and time is None and _sweeps.takes(placed[1], wanted):
-        start, columns, masses, _ = rows.compressed()
-        sizes = np.diff(start)[pairs]
-        some = np.flatnonzero((sizes.min(axis=1) >= _SWEPT) | engine.takes_all & (sizes.min(axis=1) > 0))
-        used, names = np.unique(pairs[some], return_inverse=True)
-        if len(some):
-            points = np.concatenate([placed[0][columns[start[row] : start[row + 1]]] for row in used])
-            parts = np.concatenate([masses[start[row] : start[row + 1]] for row in used])
-            starts = np.concatenate([[0], np.cumsum(np.diff(start)[used])]).astype(np.int64)
-            found = _sweeps.bounds(
-                _sweeps.engine_of(device), points, placed[1], starts, parts, names.reshape(-1, 2), float(wanted), report
+            engine = engine_of(device)
+        with memory_errors("points", str(device), "points"):
+            lower, upper = _core.emd_pairs(
+                ground, rows, pairs, threads, accuracy=accuracy, seconds=time, penalty=penalty, device=engine, report=report
             )
-            lower[some], upper[some] = found.lower, found.upper
-            left = np.setdiff1d(left, some[found.close])
-    if len(left):
-        rest = _core.emd_pairs_within(ground, rows, pairs[left], wanted, time, threads, report, None, engine)
-        lower[left], upper[left] = np.fmax(lower[left], rest[0]), np.fmin(upper[left], rest[1])
-    return Bounds(lower, upper)
+        return upper if accuracy is time is None else Bounds(lower, upper)
 
 
-#: Points of a measure from which on a device sweeps its pairs: fewer are solved sooner.
-_SWEPT = 200
-
-
+@with_solve_options("penalty", "accuracy", "time", "device", many=True)
 def emd_pairwise(
     A: Any,
     B: Any = None,
@@ -235,7 +186,6 @@ def emd_pairwise(
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
-    p: float = 1,
 ) -> Any:
     """Exact transport costs from all measures of `A` to all of `B`, or among those of `A`, in parallel.
 
@@ -246,33 +196,22 @@ def emd_pairwise(
         matched to the names of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
         list from which `Clouds` can be made: of (masses, points), or of arrays of points.
     points, cost, graph, weight, metric, period
-        The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
+        The ground metric, as for `solve`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
         the two measures of a pair need the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
-    penalty : float or array-like of shape (n_points,), optional
-        Totals may differ: each unit that is not moved costs this much, as for `emd`. An array has a price for each point; for
-        clouds, one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
-    accuracy : float or "exact", optional
-        Return bounds instead of exact costs. They differ by at most this share of the upper bound, as for `emd`.
-    time : float, optional
-        Return bounds instead of exact costs, the best within this many seconds for all pairs together. Each pair gets an
-        equal share of the time that is left when it begins, so time that one pair does not use goes to later pairs.
-    device : str, optional
-        "cuda" and so on: a GPU searches all pairs of points of large problems, as for `emd`.
+    {options}
     n_jobs : int, optional
         Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
         What to do about points without a column, as for `Measures`.
-    p : 1
-        Costs are taken as they are; for another exponent see `emd`.
 
     Returns
     -------
     distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame if rows have IDs
-        With `accuracy` or `time`: a `Bounds` of two such tables, without plans.
+        With `accuracy` or `time`: a `Bounds` of two such tables instead, without plans.
 
     Examples
     --------
@@ -286,7 +225,6 @@ def emd_pairwise(
     array([[0.],
            [3.]])
     """
-    check_exponent(p)
     if device is not None:
         check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
     ground, both, n, m, penalty = _both_on_one_ground(
@@ -324,7 +262,7 @@ def _both_on_one_ground(
     missing: str,
     penalty: _Prices,
 ) -> tuple[_Ground, _core.Measures, int, int, _Prices]:
-    """The ground metric, the measures of A and then those of B, where there are any, how many of each, and penalties."""
+    """Returns the ground metric, the measures of A, then of B, both counts, and penalties."""
     own = _clouds_of(A, B, (points, cost, graph), penalty is not None)
     if own is not None:
         left, right = own[0]._raw, None if own[1] is None else own[1]._raw
@@ -346,11 +284,11 @@ def _both_on_one_ground(
 
 
 def _check_table(left: Sized, right: Sized) -> None:
-    _core.Model.check_table(40 * len(left) * len(right))  # the table, its pairs and their distances
+    _core.Model.check_table(40 * len(left) * len(right))  # bytes of the table, pairs and distances
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
-    """The rows of one set after those of another."""
+    """Concatenates the rows of two sets."""
     parts = []
     for one in sets:
         start, columns, masses, points = one.compressed()
@@ -373,7 +311,7 @@ def _on_one_ground(
     empty: bool,
     check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
-    """The ground metric and the measures of every set on it, which `check` has looked at before."""
+    """Returns the ground metric and the measures of every set on it, validated by `check`."""
     for one in sets:
         refuse_events(one)
     one_of(points, cost, graph)
@@ -381,7 +319,7 @@ def _on_one_ground(
     if names is None and len(sets) == 2:
         check_same_columns(*sets)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
-    # Before the metric: what is wrong with masses is better said before long work than after it.
+    # Measures are validated before the metric is built, which may take long.
     rows = [measures_of(one, names=names, missing=missing, empty=empty) for one in plain]
     check(rows)
     if graph is not None:
@@ -391,7 +329,7 @@ def _on_one_ground(
 
 
 def _clouds_of(measures: Any, others: Any, given: tuple[Any, ...], empty: bool) -> Optional[tuple[Clouds, Optional[Clouds]]]:
-    """Two sets of clouds, the second of which may be none; `None` where they are measures on shared points."""
+    """Parses two sets of clouds, the second optional; `None` for measures on shared points."""
     sets = [measures] if others is None else [measures, others]
     if all(what is None for what in given) and all(are_clouds(one) for one in sets):
         left = _read(measures, "", empty)
@@ -407,11 +345,11 @@ def _clouds_of(measures: Any, others: Any, given: tuple[Any, ...], empty: bool) 
 
 
 def _read(measures: Any, where: str, empty: bool) -> Clouds:
-    """Clouds; errors say where they are."""
+    """Parses clouds, and adds `where` to errors."""
     try:
         if isinstance(measures, Clouds):
             return clouds_of(measures, empty)
-        # Here lists of two are masses and points, as tuples are.
+        # A list of two elements means (masses, points), like a tuple.
         return Clouds([tuple(one) if isinstance(one, list) else one for one in measures], empty=empty)
     except ValueError as error:
         raise (ValueError(f"{where}{error}") if where else error) from None

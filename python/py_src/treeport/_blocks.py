@@ -1,4 +1,7 @@
-"""Work in blocks of rows or of pairs, for the processes of joblib and of Dask, with the bits of the whole."""
+"""Blocks of rows or of pairs, for worker processes of joblib and Dask.
+
+Distances have the same bits in blocks as in one call.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from ._inputs import Floats, Integers, Measures, is_sparse, measures_of
 from ._inputs import table as table_of_rows
 from ._model import Model
 from ._tables import table_of
-from ._transport import Bounds
+from ._solution import Bounds
 
 Found = list[tuple[Floats, Integers]]
 
@@ -28,7 +31,7 @@ MOST_ROWS = 2048
 
 
 class Metric:
-    """A ground metric that travels: what it is made from, and made once where it arrives."""
+    """A ground metric that pickles as its parameters, and is built once per process."""
 
     def __init__(self, given: Any) -> None:
         self.given = (given.points, given.cost, given.graph, given.metric, given.weight, given.period)
@@ -36,7 +39,7 @@ class Metric:
         self.made: Optional[_core.Ground] = None
 
     def ground(self, n_points: int) -> _core.Ground:
-        """It, on so many points where all are at distance one."""
+        """Returns the metric, which is discrete on `n_points` points if no metric was given."""
         if all(what is None for what in self.given[:3]):
             return _core.Ground.discrete(n_points)
         if self.made is None:
@@ -49,44 +52,44 @@ class Metric:
 
 @dataclass(frozen=True)
 class EmdOptions:
-    """What `emd_pairwise` is told, whichever the measures are."""
+    """Keyword arguments of `emd_pairwise` that do not depend on the measures."""
 
     given: dict[str, Any]
 
 
 def sizes_of(rows: int, size: int) -> tuple[int, ...]:
-    """Blocks of so many rows, the last with what is left; one of none where there are none."""
+    """Returns blocks of `size` rows, the last with the remainder; one empty block for 0 rows."""
     full, rest = divmod(rows, max(1, size))
     return (max(1, size),) * full + ((rest,) if rest or not full else ())
 
 
 def square(rows: int, workers: int, most: int = MOST_ROWS) -> tuple[int, ...]:
-    """Blocks of rows whose pairs keep so many workers busy to the end: about 16 pairs of blocks for each."""
+    """Returns block sizes that balance the load: about 16 pairs of blocks per worker."""
     return sizes_of(rows, min(most, -(-rows // int(np.ceil(np.sqrt(32 * workers))))))
 
 
 def per_task(pairs: int, workers: int) -> int:
-    """Pairs in a block: enough blocks for all workers, none of them too small to be worth a message."""
+    """Returns the pairs per task, which balances the load against the overhead of messages."""
     return int(np.clip(pairs // (8 * workers), 16, 4096))
 
 
 def starts(sizes: Sequence[int]) -> list[int]:
-    """The first row of every block."""
+    """Returns the first row of every block."""
     return [int(end) for end in np.cumsum([0, *sizes])[:-1]]
 
 
 def cut(X: Any, sizes: Sequence[int]) -> list[Any]:
-    """Blocks of so many rows each."""
+    """Splits rows into blocks of these sizes."""
     return [X[begin : begin + size] for begin, size in zip(starts(sizes), sizes)]
 
 
 def cells(left: int, right: int, symmetric: bool) -> list[tuple[int, int]]:
-    """Pairs of so many blocks; of those that are the same both ways round one."""
+    """Returns all pairs of blocks; of symmetric pairs, only (i, j) with i <= j."""
     return [(i, j) for i in range(left) for j in range(i if symmetric else 0, right)]
 
 
 def stacked(a: Any, b: Any) -> Any:
-    """Rows of one set after those of another; sparse if one of them is."""
+    """Concatenates the rows of two sets; the result is sparse if one of them is."""
     a, b = table_of_rows(a), table_of_rows(b)
     if is_sparse(a) or is_sparse(b):
         return sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)], format="csr")
@@ -94,7 +97,7 @@ def stacked(a: Any, b: Any) -> Any:
 
 
 def some_pairs(X: Any, pairs: Integers, most: int) -> list[tuple[Integers, Any]]:
-    """Blocks of pairs, each with the rows it needs and the numbers of those."""
+    """Splits pairs into blocks; each has its rows of `X` and pairs of numbers of those rows."""
     jobs = []
     for block in cut(pairs, sizes_of(len(pairs), most)):
         rows, places = np.unique(block, return_inverse=True)
@@ -105,7 +108,10 @@ def some_pairs(X: Any, pairs: Integers, most: int) -> list[tuple[Integers, Any]]
 def by_blocks(
     pairs: Integers, left: Sequence[int], right: Sequence[int], most: int
 ) -> list[tuple[Integers, Integers, int, int]]:
-    """Blocks of pairs that have both their blocks of rows in common: which pairs, their rows inside, and the blocks."""
+    """Groups pairs by their two blocks of rows, with at most `most` pairs in a group.
+
+    Returns the numbers of the pairs, their rows within the blocks, and both block numbers.
+    """
     first = np.array(starts(left)), np.array(starts(right))
     at = np.stack([np.searchsorted(first[k], pairs[:, k], side="right") - 1 for k in (0, 1)], axis=1)
     inside = pairs - np.stack([first[k][at[:, k]] for k in (0, 1)], axis=1)
@@ -118,18 +124,18 @@ def by_blocks(
     return jobs
 
 
-# What processes do, each on one thread.
+# Tasks of worker processes, each on one thread.
 
 
 def of_size(rows: Any, size: int, number: int) -> Any:
-    """The same block, if it has as many rows as were announced."""
+    """Returns the block, or raises an error if it does not have `size` rows."""
     if rows.shape[0] != size:
         raise ValueError(f"block {number} has {rows.shape[0]} rows, and `chunks=` says {size}")
     return rows
 
 
 def clouds_of_size(clouds: Any, size: int, number: int) -> Clouds:
-    """A block as `Clouds`, if it has as many as were announced."""
+    """Returns a block as `Clouds`, or raises an error if it does not have `size` clouds."""
     found: Clouds = told(f"block {number}", clouds_of, clouds, True)
     if len(found) != size:
         raise ValueError(f"block {number} has {len(found)} clouds, and `chunks=` says {size}")
@@ -137,7 +143,7 @@ def clouds_of_size(clouds: Any, size: int, number: int) -> Clouds:
 
 
 def told(where: str, function: Callable[..., Any], *given: Any) -> Any:
-    """What the function says; its errors, which count from the first row of a block, say which one it is."""
+    """Calls the function and adds `where` to its errors, whose row numbers count within a block."""
     try:
         return function(*given)
     except ValueError as error:
@@ -145,53 +151,59 @@ def told(where: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def census(model: Model, normalize: bool, rows: Any) -> Integers:
-    """What layouts are chosen by, of a block of rows."""
+    """Returns the statistics of a block of rows that determine the memory layout."""
     return model._raw.census(measures_of(rows, normalize))
 
 
 def table(
     model: Model, normalize: bool, a: Any, whole: Integers, b: Any = None, other: Any = None
 ) -> Floats:
-    """Distances of a block of rows to another, or within one, as both wholes would give them."""
-    # What Dask has read from a message may lie anywhere in it.
+    """Computes distances between two blocks of rows, or within one, with the bits of one full call.
+
+    `whole` and `other` are the censuses of all rows on either side.
+    """
+    # Dask deserializes arrays that may be unaligned.
     left = measures_of(a, normalize), np.require(whole, np.int64, "A")
     right = None if b is None else (measures_of(b, normalize), np.require(other, np.int64, "A"))
     return model._raw.pairwise_part(left, right, 1)
 
 
 def table_on(device: str, model: Model, normalize: bool, a: Any, b: Any = None) -> Any:
-    """Distances of a block of rows to another, or within one, on a GPU, in single precision."""
+    """Computes distances between two blocks, or within one, on a GPU in single precision."""
     left, right = measures_of(a, normalize), None if b is None else measures_of(b, normalize)
     return table_of(model._raw, left, right, None, 1, device)
 
 
 def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
-    """Rows whose cityblock distances are those of the model; one without mass is all zeros, if they are normalized."""
-    if not normalize or isinstance(rows, Measures):  # which have mass, all of them
+    """Embeds rows so that their cityblock distances are those of the model.
+
+    With `normalize`, rows without mass become rows of zeros.
+    """
+    if not normalize or isinstance(rows, Measures):  # which `embed` checks for mass
         return model.embed(rows, normalize=normalize, n_jobs=threads or None)
     kept = np.asarray(rows.sum(axis=1)).ravel() > 0
     if not kept.any():
         return sparse.csr_array((len(kept), model.n_nodes))
     measures = measures_of(rows if kept.all() else rows[kept], normalize=True)
     start, columns, values, nodes = model._raw.embed(measures, threads)
-    # Row r begins where the rows with mass before it end.
+    # Row r begins at the end of the last row with mass before it.
     start = start[np.concatenate([[0], np.cumsum(kept)])]
     return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
 
 
 def solve(metric: Metric, pairs: Integers, a: Any, b: Any = None) -> Floats:
-    """Exact distances of listed pairs: of rows of `a`, or of one of `a` and one of `b`."""
+    """Computes exact distances of listed pairs, within `a` or between `a` and `b`."""
     if b is not None:
         left, at_left = np.unique(pairs[:, 0], return_inverse=True)
         right, at_right = np.unique(pairs[:, 1], return_inverse=True)
         a = stacked(a[left], b[right])
         pairs = np.stack([at_left.ravel(), len(left) + at_right.ravel()], axis=1)
     ground, pairs = metric.ground(a.shape[1]), pairs.astype(np.int64)
-    return _core.emd_pairs(ground, measures_of(a, metric.normalize), pairs, 1, prepare=True)
+    return _core.emd_pairs(ground, measures_of(a, metric.normalize), pairs, 1, prepare=True)[1]
 
 
 def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:
-    """Exact distances of all rows of a block to those of another, or within one."""
+    """Computes exact distances between all rows of two blocks, or within one."""
     shape = (a.shape[0], (a if b is None else b).shape[0])
     if b is not None:
         pairs = np.indices(shape).reshape(2, -1).T
@@ -203,7 +215,7 @@ def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:
 
 
 def emd_table(options: EmdOptions, a: Any, b: Any = None) -> Any:
-    """`emd_pairwise` of two blocks, or of one, as arrays; where it has bounds, both of them."""
+    """Returns `emd_pairwise` of two blocks, or of one, as an array, or lower and upper bounds."""
     found = emd_pairwise(a, b, **options.given)
     if isinstance(found, Bounds):
         return [(np.asarray(found.lower), np.asarray(found.upper))]
@@ -211,7 +223,7 @@ def emd_table(options: EmdOptions, a: Any, b: Any = None) -> Any:
 
 
 def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
-    """Distances where their pairs were listed."""
+    """Returns distances in the order of the listed pairs."""
     distances = np.empty(sum(map(len, order)))
     for places, values in zip(order, parts):
         distances[places] = values
@@ -221,24 +233,24 @@ def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
 def search(
     index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, limits: Optional[list[float]] = None
 ) -> _core._Found:
-    """The nearest measures of an index to a block of queries, and none farther than the limit of each, if it has one."""
+    """Finds the k nearest measures to a block of queries, within the `limits` of each if given."""
     given = clouds_for(index, queries, normalize) if index.is_of_clouds else measures_of(queries, normalize)
     return index.nearest(given, k, accuracy, 1, limits=limits)
 
 
 def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> list[Any]:
-    """What `search` finds, as a table of distances, one of numbers, and bounds."""
+    """Returns the result of `search` as a table of distances, a table of numbers, and bounds."""
     _, numbers, distances, bounds, _ = search(index, queries, normalize, k, accuracy)
     return [(distances.reshape(-1, k), numbers.reshape(-1, k), bounds)]
 
 
 def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integers]:
-    """The k smallest of every row with their numbers; ties by number."""
+    """Returns the k smallest distances of every row and their numbers; lower numbers break ties."""
     k = min(k, distances.shape[1])
     if not distances.size or not k:
         return distances[:, :k], np.empty((len(distances), k), dtype=np.int64)
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    row, column = np.nonzero(distances <= last)  # k of every row, and more where some are equal
+    row, column = np.nonzero(distances <= last)  # at least k per row, more if there are ties
     value, number = distances[row, column], np.broadcast_to(numbers, distances.shape)[row, column]
     order = np.lexsort((number, value, row))
     begin = np.searchsorted(row, np.arange(len(distances)))
@@ -249,9 +261,11 @@ def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integ
 def near(
     k: int, first: int, mirrored: Optional[int], alone: bool, make: Callable[..., Any], *block: Any
 ) -> Found:
-    """The nearest of one block to every row of another; with a first row of that, `mirrored`, the other way round, too.
+    """Finds the nearest rows of one block for every row of another.
 
-    Within one block, `alone`, a row is not its own neighbor.
+    `first` is the number of the first column. If `mirrored`, the number of the first row, is given,
+    the result also has the nearest rows for every column. In a self-join (`alone`), a row is not
+    its own neighbor.
     """
     distances = make(*block)
     if alone:
@@ -264,14 +278,14 @@ def near(
 
 
 def nearest_of(k: int, sides: list[int], parts: list[Found]) -> Found:
-    """The nearest of those that several blocks have found, each on the side that is meant."""
+    """Merges the nearest neighbors from several blocks; `sides` selects the direction of each."""
     both = zip(*(part[side] for part, side in zip(parts, sides)))
     distances, numbers = (np.concatenate(which, axis=1) for which in both)
     return [nearest(distances, numbers, k)]
 
 
 def one_side(found: Found, side: int) -> Any:
-    """The distances, or the numbers."""
+    """Returns the distances (`side` 0) or the numbers (`side` 1)."""
     return found[0][side]
 
 
@@ -279,33 +293,33 @@ def one_side(found: Found, side: int) -> Any:
 
 
 def processes() -> int:
-    """How many processes joblib was told to use; 0 where it was told nothing, or threads."""
+    """Returns the number of joblib processes; 0 if the backend is sequential or uses threads."""
     backend, _ = get_active_backend()
     workers = int(effective_n_jobs(None))
     return 0 if workers < 2 or getattr(backend, "uses_threads", False) else workers
 
 
 def spread(function: Callable[..., Any], jobs: Iterable[Sequence[Any]]) -> Iterator[Any]:
-    """What the function says of every job, by joblib's processes; what is done is handed over, and need not be kept."""
-    # "multiprocessing", for one, hands over nothing before all is done.
+    """Calls the function for every job in joblib processes, and yields results as they complete."""
+    # Some backends, such as "multiprocessing", cannot return results before all jobs are done.
     backend, _ = get_active_backend()
     how = "generator" if getattr(backend, "supports_return_generator", False) else "list"
     return iter(Parallel(return_as=how)(delayed(function)(*job) for job in jobs))
 
 
 def few(count: int) -> int:
-    """Rows or pairs of a job that carries much: each process gets two."""
+    """Returns the rows or pairs per job if jobs carry large data: two jobs per process."""
     return max(1, -(-count // (2 * processes())))
 
 
 def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
-    """Exact distances of listed pairs of rows, by joblib's processes."""
+    """Computes exact distances of listed pairs of rows in joblib processes."""
     jobs = some_pairs(table_of_rows(X), pairs, few(len(pairs)))
     return np.concatenate(list(spread(solve, [(metric, *job) for job in jobs])))
 
 
 def spread_search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> _core._Found:
-    """The nearest measures of an index to queries, by joblib's processes."""
+    """Finds the nearest measures of an index to queries in joblib processes."""
     blocks = cut(table_of_rows(queries), sizes_of(queries.shape[0], few(queries.shape[0])))
     found = list(spread(search, [(index, block, normalize, k, accuracy) for block in blocks]))
     each = np.concatenate([np.diff(start) for start, *_ in found])
@@ -315,7 +329,7 @@ def spread_search(index: _core.Index, queries: Any, normalize: bool, k: int, acc
 
 
 def spread_table(model: Model, normalize: bool, A: Any, B: Any, out: Floats) -> Floats:
-    """All distances of two sets of rows, or within one, by joblib's processes."""
+    """Computes all distances between two sets of rows, or within one, in joblib processes."""
     def parts(rows: Any) -> tuple[Any, tuple[int, ...], list[Any]]:
         rows, sizes = table_of_rows(rows), square(rows.shape[0], processes())
         return model._raw.census(measures_of(rows, normalize)), sizes, cut(rows, sizes)

@@ -1,20 +1,22 @@
-"""Searches through all pairs of a problem, for devices that do much arithmetic at once.
+"""Nearest-neighbor queries over all pairs of points of an exact problem, for GPUs.
 
-A large exact problem (`emd` with `device`) asks one question over and over: for these points on one side, which points of the
-other have the least cost + price? The compiled half asks an engine and proves everything from what it answers.
+A large exact problem (`emd` with `device`) repeats one query: for given points on one side, find
+the points of the other side with the least cost + price. The compiled half sends these queries to
+an engine and derives its certificates from the candidate lists that the engine returns.
 
-An answer takes two steps, so that nothing of the size of the table of costs is ever in memory:
+A query runs in two steps, so that the full cost matrix is never in memory:
 
-1. The least cost + price in every block of `BLOCK` points, for each row. The `most` least of these blocks hold at least
-   `most` points that are no worse than the last of them, and every point of another block is at least as bad as
-   the next one.
-2. All costs in those blocks, from which the least are chosen.
+1. Compute the minimum of cost + price over every block of `BLOCK` points, for each row. The `most`
+   blocks with the smallest minima contain at least `most` points whose value is at most the largest
+   of these minima. Every point of another block has at least the next larger minimum.
+2. Compute all costs in those blocks and select the smallest values.
 
-What single precision loses: costs are sums over coordinates in their order, of rounded differences, each term added with at
-most two roundings, and one root, rounded once. That is what the compiled half counts on (`Frame::lost` there); prices are added
-with one more.
+Rounding in single precision: a cost sums rounded coordinate differences in coordinate order, adds
+each term with at most two roundings, and takes at most one root, rounded once. The compiled half
+relies on this error bound (`metric::kernels::formulas`). Adding a price takes one more rounding.
 
-Cost for r rows against m points with d coordinates: r m d steps, and r m / BLOCK numbers in memory, some rows at a time.
+Cost for r rows against m points with d coordinates: r m d steps, and r m / BLOCK numbers in memory,
+which processing rows in chunks limits.
 """
 
 from __future__ import annotations
@@ -26,49 +28,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from ._devices import engine_on
 
 Single = npt.NDArray[np.float32]
 
-#: Points that one minimum stands for.
+#: Points in a block, over which one minimum is taken.
 BLOCK = 64
-#: The price of nobody: what fills up the last block.
-FAR = np.float32(1e30)
-#: Numbers of one array, at most.
+#: The price of padding points, which fill up the last block.
+FAR = np.float32(_core.CLOSED_PRICE)
+#: The largest number of entries of one array.
 _AT_ONCE = 1 << 26
 
 
 class Engine:
-    """The steps in NumPy, which judge those of devices."""
+    """Reference implementation of the queries in NumPy, against which GPU engines are tested."""
 
-    #: Whether it is asked however little there is to look through.
+    #: Whether the engine also receives queries over few pairs.
     takes_all = True
 
     def __init__(self) -> None:
         self._clouds: dict[int, Any] = {}
-        self._numbers = count()  # several threads may keep points at the same time
+        self._numbers = count()  # `next` is atomic: several threads may call `keep`
 
     def chosen(self) -> Any:
-        """A context in which the device is the current one."""
+        """Returns a context manager in which the device is the current one."""
         return nullcontext()
 
     def keep(self, points: Single) -> int:
-        """Keeps points, one a row, and says by which number it knows them."""
+        """Stores points, one per row, and returns their handle."""
         number = next(self._numbers)
         with self.chosen():
             self._clouds[number] = self.laid_out(points)
         return number
 
     def forget(self, number: int) -> None:
-        """Points that nobody will ask for again."""
+        """Releases the points of a handle."""
         self._clouds.pop(number, None)
 
     def nearest(
         self, formula: str, source: int, rows: npt.NDArray[np.int64], target: int, prices: Single, most: int, noise: float
     ) -> tuple[npt.NDArray[np.int32], Single, Single]:
-        """Of each row the `most` points of least cost + price + noise, their costs, and what all others have at least.
+        """Returns the `most` points of least cost + price + noise for each row.
 
-        Where there are fewer points, the rest of the numbers is -1.
+        Also returns their costs, and a lower bound on cost + price + noise of all other points.
+        Where there are fewer points, the remaining indices are -1.
         """
         with self.chosen():
             sources, targets = self._clouds[source], self._clouds[target]
@@ -82,25 +86,25 @@ class Engine:
         return points, costs, limits
 
     def laid_out(self, points: Single) -> Any:
-        """Points as the other steps take them."""
+        """Returns points in the memory layout of the engine."""
         return points.copy()
 
     def blocks_of(self, targets: Any) -> int:
-        """How many blocks points fill."""
+        """Returns the number of blocks of the points, including a partial one."""
         return int(-(-len(targets) // BLOCK))
 
     def padded(self, prices: Single, size: int) -> Any:
-        """Prices on the device, and those of nobody."""
+        """Returns prices on the device, followed by the prices of padding points."""
         return np.concatenate([prices, np.full(size - len(prices), FAR)])
 
     def host(self, values: Any) -> Any:
-        """As an array of NumPy."""
+        """Returns values as a NumPy array."""
         return values
 
     def some(
         self, formula: str, sources: Any, rows: npt.NDArray[np.int64], targets: Any, prices: Any, most: int, noise: float
     ) -> tuple[Any, Any, Any]:
-        """`nearest` for so many rows as there is memory for."""
+        """Computes `nearest` for one chunk of rows."""
         height, size = len(rows), len(prices)
         points = np.zeros((size, targets.shape[1]), np.float32)
         points[: len(targets)] = targets
@@ -126,7 +130,7 @@ class Engine:
 
 
 def cost_table(formula: str, left: Single, right: Single) -> Single:
-    """All costs between two sets of points, coordinate by coordinate in single precision."""
+    """Computes the cost matrix of two point sets in single precision, one coordinate at a time."""
     total = np.zeros((len(left), len(right)), np.float32)
     for x, y in zip(left.T, right.T):
         apart = np.abs(x[:, None] - y[None, :])
@@ -140,7 +144,7 @@ def cost_table(formula: str, left: Single, right: Single) -> Single:
 
 
 def random_numbers(rows: Any, columns: Any) -> Single:
-    """A number below 1 for each pair, always the same: those of neighbors have nothing in common."""
+    """Returns a pseudorandom number in [0, 1) for each pair of indices, by an integer hash."""
     mixed = np.asarray(rows).astype(np.uint32) * np.uint32(0x9E3779B1) ^ np.asarray(columns).astype(np.uint32) * np.uint32(0x85EBCA77)
     mixed = (mixed ^ mixed >> np.uint32(15)) * np.uint32(0x2C1B3C6D)
     mixed = mixed ^ mixed >> np.uint32(12)
@@ -149,13 +153,13 @@ def random_numbers(rows: Any, columns: Any) -> Single:
 
 
 def engine_of(device: str) -> Engine:
-    """What computes on a device."""
+    """Returns the engine of a device."""
     found: Engine = engine_on(device, Engine, "_card_cuda")
     return found
 
 
 def check_for_device(without_points: bool, metric: str, mass: Any, penalty: Any, period: Any) -> None:
-    """Refuses what no device looks through."""
+    """Raises an error for problems that the device search does not support."""
     if without_points:
         raise ValueError("a device measures between points: give `points`, or `x` and `y`, or leave out `device`")
     if metric == "haversine":

@@ -1,4 +1,4 @@
-"""The steps of `_card` on a GPU, by PyTorch and two kernels of Triton."""
+"""The queries of `_card` on a GPU, with PyTorch and two Triton kernels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import triton.language as tl
 from ._card import BLOCK, FAR, Engine
 
 FORMULAS = {"length": 0, "square": 1, "absolutes": 2, "largest": 3}
-#: The least compute capability that Triton compiles for.
+#: The lowest compute capability that Triton supports.
 _OLDEST = (7, 0)
 
 
 @triton.jit  # type: ignore
 def more(total, a, b, FORMULA: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What a coordinate makes of a cost."""
+    """Returns a cost accumulated over one more coordinate."""
     apart = a - b
     if FORMULA == 2:
         return total + tl.abs(apart)
@@ -32,10 +32,10 @@ def _minima(  # type: ignore[no-untyped-def]
     left, right, prices, out, dim, height, width, blocks,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FORMULA: tl.constexpr,
 ):  # fmt: skip
-    """The least cost + price of `HEIGHT` rows in one block of `WIDTH` points.
+    """Computes the minimum of cost + price of `HEIGHT` rows over one block of `WIDTH` points.
 
-    Both arrays have their coordinates one after another, so that a step reads two whole lines, and adds to all pairs of the
-    tile in registers; the lines of the next step are asked for before.
+    Both arrays store one coordinate after another, so each step reads two contiguous lines and
+    updates all pairs of the tile in registers. The lines of the next step are prefetched.
     """
     down = height // HEIGHT
     rows = tl.program_id(0) % down * HEIGHT + tl.arange(0, HEIGHT)
@@ -63,7 +63,7 @@ def _costs_of_blocks(  # type: ignore[no-untyped-def]
     left, right, prices, numbers, chosen, costs, values, noise, dim, height, width, count,
     BLOCK: tl.constexpr, TOGETHER: tl.constexpr, FORMULA: tl.constexpr,
 ):  # fmt: skip
-    """Costs of one row to the points of some blocks, and cost + price + noise."""
+    """Computes costs of one row to the points of selected blocks, and cost + price + noise."""
     row = tl.program_id(0)
     some = tl.program_id(1) * TOGETHER + tl.arange(0, TOGETHER)
     there = some < count
@@ -89,12 +89,12 @@ def _costs_of_blocks(  # type: ignore[no-untyped-def]
 
 
 def _height(count: int) -> int:
-    """Rows of a tile: 128 with four warps were fastest of five shapes on an H200."""
+    """Returns the rows of a tile: 128 with four warps was the fastest of five shapes on an H200."""
     return 128 if count > 64 else 32
 
 
 def check_device(device: str) -> torch.device:
-    """A GPU that is there, and that kernels can be compiled for."""
+    """Returns the GPU of this name if it exists and Triton supports it, or raises an error."""
     try:
         found, wanted = torch.cuda.device_count(), torch.device(device)
     except RuntimeError as error:
@@ -108,7 +108,7 @@ def check_device(device: str) -> torch.device:
 
 
 class Cuda(Engine):
-    """The steps on one GPU."""
+    """Queries on one GPU."""
 
     takes_all = False
 
@@ -120,7 +120,7 @@ class Cuda(Engine):
         return torch.cuda.device(self.device)
 
     def laid_out(self, points: Any) -> Any:
-        """One line a coordinate, padded to whole blocks; a row for each point, too, and how many there are."""
+        """Returns points on the GPU: as rows, and transposed with padding to whole blocks."""
         rows = torch.from_numpy(points).to(self.device)
         size = -(-len(rows) // BLOCK) * BLOCK
         lines = torch.zeros((rows.shape[1], size), dtype=torch.float32, device=self.device)
@@ -139,7 +139,7 @@ class Cuda(Engine):
         return values.cpu().numpy()
 
     def minima(self, left: Any, lines: Any, prices: Any, least: Any, kind: int) -> None:
-        """The least cost + price of each row in every block."""
+        """Computes the minimum of cost + price for each row and block."""
         (dim, count), size = left.shape, lines.shape[1]
         height, blocks = _height(count), size // BLOCK
         grid = (count // height * blocks,)

@@ -1,4 +1,4 @@
-"""Measures that bring their own points: patients of cells, jets of particles, images, diagrams."""
+"""Measures with points of their own: cells of patients, particles of jets, pixels, diagrams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._read import CLOUD_READERS
 
 
 class Parts(NamedTuple):
-    """Clouds as all ways in leave them: rows of all points, where each cloud begins, and masses (`None`: equal)."""
+    """Parsed clouds: all points, the offset of each cloud, and masses (`None`: equal)."""
 
     points: Floats
     starts: Integers
@@ -137,7 +137,7 @@ class Clouds:
         normalize: bool = False,
         empty: bool = False,
     ) -> Clouds:
-        """Reads a file or a folder; the command line reads the same with `--clouds`.
+        """Reads a file or a folder; the command line reads the same formats with `--clouds`.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Clouds:
 
     @classmethod
     def concat(cls, sets: Sequence[Clouds]) -> Clouds:
-        """The clouds of several sets, one set after the other.
+        """Concatenates several sets of clouds.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Clouds:
         return cls._of(raw, ids)
 
     def normalized(self) -> Clouds:
-        """The same clouds, each divided by its total.
+        """Returns the clouds with each divided by its total.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Clouds:
         return Clouds._of(self._raw.normalized(), self.ids)
 
     def with_penalties(self, penalties: Any) -> Clouds:
-        """The same clouds with a price for each point: what it costs to leave a unit of mass behind there.
+        """Returns the clouds with a penalty for each point: the cost of not moving a unit of mass.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Clouds:
 
     @property
     def penalties(self) -> Optional[Floats]:
-        """What it costs to leave a unit of mass behind at each point, if the clouds have penalties."""
+        """The cost of not moving a unit of mass at each point, if the clouds have penalties."""
         own = self._raw.own_penalties()
         return None if own is None else own[0]
 
@@ -332,7 +332,7 @@ class Clouds:
         return Clouds._of(self._raw.select(numbers), ids)
 
     def _numbers(self, which: Any) -> Integers:
-        """Places of clouds by a list of numbers, of IDs, or of which are wanted."""
+        """Returns the positions of clouds given by numbers, IDs or a mask."""
         array = np.asarray(which)
         if array.dtype == bool:
             if array.shape != (len(self),):
@@ -377,7 +377,7 @@ def _clouds_again(
     penalties: Optional[tuple[Floats, Optional[str]]] = None,
 ) -> Clouds:
     names = None if ids is None else texts(ids)
-    # What Dask has read from a message may lie anywhere in it.
+    # Dask deserializes arrays that may be unaligned.
     aligned = partial(np.require, dtype=None, requirements="A")
     raw = _core.Clouds(aligned(points), aligned(starts), aligned(masses), names, False, True)
     if penalties is not None:
@@ -390,7 +390,7 @@ def _texts(ids: Optional[list[Any]]) -> Optional[list[str]]:
 
 
 def _range(numbers: Any) -> str:
-    """The least and the largest of some numbers, in few digits."""
+    """Formats the minimum and the maximum of numbers with six digits."""
     if len(numbers) == 0:
         return "none"
     least, most = f"{numbers.min():.6g}", f"{numbers.max():.6g}"
@@ -398,7 +398,10 @@ def _range(numbers: Any) -> str:
 
 
 def clouds_of(X: Any, empty: bool = False) -> Clouds:
-    """`Clouds` as they are, or made from lists; those without mass are refused unless they may be `empty` or have penalties."""
+    """Converts lists to `Clouds`; returns `Clouds` unchanged.
+
+    Clouds without mass raise an error unless they may be `empty` or have penalties.
+    """
     if not isinstance(X, Clouds):
         return Clouds(X, empty=empty)
     if not empty and X.penalties is None:
@@ -407,7 +410,7 @@ def clouds_of(X: Any, empty: bool = False) -> Clouds:
 
 
 def are_clouds(measures: Any) -> bool:
-    """Whether they are measures with points of their own: `Clouds`, or a list of pairs or of arrays of points."""
+    """Checks whether `measures` are `Clouds`, or a list of pairs or of arrays of points."""
 
     def is_cloud(one: Any) -> bool:
         if isinstance(one, (list, tuple)):
@@ -423,7 +426,7 @@ def are_clouds(measures: Any) -> bool:
 
 
 def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
-    """Clouds to look for in an index of clouds, or to add to it."""
+    """Returns clouds as queries to an index of clouds, or as additions to it."""
     if not are_clouds(X):
         raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
     relaxed, _ = index.penalty
@@ -432,7 +435,7 @@ def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
 
 
 def _parts_of(X: Any, given: dict[str, Any], ids: Any) -> Parts:
-    """What there is, by what it is; options that are of no use to that are refused."""
+    """Parses clouds according to the type of `X`, or raises an error for inapplicable options."""
     if isinstance(X, Measures):
         raise TypeError(
             "Measures are rows of masses on points that all share, and Clouds bring their own; "
@@ -463,7 +466,7 @@ def _only(given: dict[str, Any], what: str, *known: str) -> None:
 
 
 def _of_ragged(X: Any, offsets: Any, masses: Any) -> Parts:
-    """Rows of all points, and where clouds begin."""
+    """Parses rows of all points with offsets."""
     points, starts = coordinates(X), array_of(offsets, None)
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise ValueError(f"offsets are a list of whole numbers, not {starts.dtype} of shape {starts.shape}")
@@ -485,7 +488,7 @@ def _few(numbers: Integers) -> str:
 
 
 def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
-    """A list of clouds, or a dict of them by their IDs."""
+    """Parses a list of clouds, or a dict of clouds by ID."""
     if isinstance(X, Mapping):
         keys = list(X)
         ids, X = keys if ids is None else ids, list(X.values())
@@ -511,7 +514,7 @@ def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
         points.append(found[1])
         masses.append(found[0])
     _check_dimensions(points, called)
-    # Empty lists have no second axis that would say how many coordinates there are.
+    # Empty lists have no second axis and so no number of coordinates.
     wide = next((one.shape[1] for one in points if one.ndim == 2), 1)
     points = [one if one.ndim == 2 else one.reshape(0, wide) for one in points]
     starts = np.concatenate([[0], np.cumsum([len(one) for one in points])]).astype(np.int64)
@@ -522,12 +525,12 @@ def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
 
 
 def _labels(ids: Any) -> Callable[[int], str]:
-    """What a cloud is called in errors: its ID, or else its number."""
+    """Returns the function that names clouds in errors: by ID, or else by number."""
     return str if ids is None else lambda at: str(ids[at]) if at < len(ids) else str(at)
 
 
 def _one_cloud(called: str, one: Any, weights: Optional[str]) -> tuple[Optional[Floats], Floats]:
-    """Masses, `None` where they are equal, and points."""
+    """Parses one cloud into masses (`None` if equal) and points."""
     if isinstance(one, tuple):
         if weights is not None:
             raise ValueError(f"cloud {called} is a tuple, which has its masses; leave out `weights`")
@@ -553,14 +556,14 @@ def _one_cloud(called: str, one: Any, weights: Optional[str]) -> tuple[Optional[
 
 
 def _refuse_doubt(called: str, one: Any) -> None:
-    """Refuses a list of two lists, which might be masses and points on a line, or two points."""
+    """Raises an error for an ambiguous list: of masses and points, or of two points."""
     if isinstance(one, list) and len(one) == 2 and isinstance(one[0], list) and np.ndim(one[0]) == 1:
         if isinstance(one[1], list) and len(one[1]) and isinstance(one[1][0], (list, tuple, np.ndarray)):
             raise ValueError(f"cloud {called} is a list of masses and points; give a tuple, (masses, points)")
 
 
 def _records(fields: list[str], weights: Optional[str]) -> Callable[[str, Any, Any], tuple[Optional[Floats], Floats]]:
-    """Reads records, whose fields are coordinates, and one of them the masses."""
+    """Returns a reader of records whose fields are coordinates, and optionally masses."""
     if weights in ("first", "last") and weights not in fields:
         weights = fields[0] if weights == "first" else fields[-1]
     if weights is not None and weights not in fields:
@@ -575,7 +578,7 @@ def _records(fields: list[str], weights: Optional[str]) -> Callable[[str, Any, A
 
 
 def _points(called: str, points: Any) -> Floats:
-    """Rows of coordinates; an empty list has one axis."""
+    """Parses rows of coordinates; the result for an empty list has one axis."""
     try:
         found = coordinates(points)
     except (TypeError, ValueError) as error:
@@ -593,7 +596,7 @@ def _masses(called: str, masses: Any) -> Floats:
 
 
 def _check_dimensions(points: list[Floats], called: Callable[[int], str]) -> None:
-    """Refuses clouds that live in different spaces."""
+    """Raises an error if clouds differ in their number of coordinates."""
     first = next((at for at, one in enumerate(points) if one.ndim == 2), None)
     for at, one in enumerate(points):
         if first is not None and one.ndim == 2 and one.shape[1] != points[first].shape[1]:
@@ -604,7 +607,7 @@ def _check_dimensions(points: list[Floats], called: Callable[[int], str]) -> Non
 
 
 def _dense(masses: Any) -> Floats:
-    """The masses of one measure, zeros written out."""
+    """Returns the masses of one measure as a dense array."""
     found = row(masses)
     if not isinstance(found, tuple):
         return found  # type: ignore[no-any-return]

@@ -8,12 +8,15 @@ import numpy.typing as npt
 from ._estimates import Calibration
 
 __all__ = [
+    "Answer",
+    "CLOSED_PRICE",
     "Clouds",
     "DEFAULT_PAIRS",
     "Estimator",
     "Graph",
     "Ground",
     "Index",
+    "LOST_BY_DUALS",
     "Labelled",
     "Measures",
     "Model",
@@ -22,26 +25,26 @@ __all__ = [
     "calibration",
     "check_options",
     "check_search_accuracy",
-    "emd",
     "emd_of_arrays",
-    "emd_on",
     "emd_pairs",
-    "emd_pairs_within",
-    "emd_within",
-    "emd_within_on",
     "fit",
     "fit_options",
     "format_of",
+    "lost_in_single",
     "methods",
     "point_metrics",
     "sample_pairs",
     "set_memory_limit",
     "sinkhorn",
+    "solve",
+    "solve_options",
 ]
 
 __version__: str
 __commit__: Optional[str]
+CLOSED_PRICE: float
 DEFAULT_PAIRS: int
+LOST_BY_DUALS: float
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
@@ -62,7 +65,35 @@ class _OptionRow(TypedDict):
     help: str
     methods: list[str]
 
+class _SolveOptionRow(TypedDict):
+    name: str
+    kind: str
+    help: str
+    of_one: str
+    of_many: str
+    range: str
+    read_by: str
+
 _Report = Optional[Callable[[str, int, int], None]]
+
+@final
+class Answer:
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def moves(self) -> _Moves: ...
+    @property
+    def potentials(self) -> Optional[tuple[_Floats, _Floats]]: ...
+    @property
+    def rates(self) -> Optional[tuple[_Floats, _Floats]]: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def pivots(self) -> int: ...
 
 @final
 class Measures:
@@ -158,6 +189,7 @@ class Ground:
     def discrete(n: int) -> Ground: ...
     def assume_metric(self) -> Ground: ...
     def coordinates(self) -> Optional[tuple[_Floats, str]]: ...
+    def device_points(self) -> Optional[tuple[str, npt.NDArray[np.float32], float, float, bool]]: ...
     def period(self) -> Optional[_Period]: ...
     def condensed(self) -> Optional[npt.NDArray[Any]]: ...
     def edges(self) -> Optional[tuple[_Integers, _Integers, _Floats]]: ...
@@ -373,6 +405,7 @@ def check_search_accuracy(accuracy: Union[str, float]) -> None: ...
 def calibration(
     ground: Ground, model: Model, labelled: Labelled, threads: int, report: _Report = None
 ) -> Calibration: ...
+def lost_in_single(roundings: int) -> float: ...
 def methods() -> list[tuple[str, str, str]]: ...
 def point_metrics() -> list[tuple[str, str]]: ...
 def sample_pairs(
@@ -380,6 +413,7 @@ def sample_pairs(
 ) -> _Integers: ...
 def check_options(ground: Ground, options: dict[str, Any]) -> list[str]: ...
 def fit_options() -> list[_OptionRow]: ...
+def solve_options() -> list[_SolveOptionRow]: ...
 def fit(
     ground: Ground,
     labelled: Labelled,
@@ -389,16 +423,19 @@ def fit(
 ) -> tuple[
     Model, tuple[_Floats, _Floats, int], tuple[Optional[str], list[tuple[str, float]]]
 ]: ...
-def emd(
+def solve(
     a: _Row,
     b: _Row,
     costs: _Costs,
-    plan: bool = False,
+    *,
+    wanted: str,
+    accuracy: Union[str, float, None] = None,
+    seconds: Optional[float] = None,
     mass: Optional[float] = None,
     penalty: _Penalty = None,
-    potentials: bool = False,
+    device: Any = None,
     report: _Report = None,
-) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
+) -> Answer: ...
 def emd_of_arrays(
     a: _Floats,
     b: _Floats,
@@ -408,56 +445,19 @@ def emd_of_arrays(
     mass: Optional[float],
     penalty: Optional[float],
 ) -> Optional[float]: ...
-def emd_within(
-    a: _Row,
-    b: _Row,
-    costs: _Costs,
-    accuracy: Union[str, float],
-    seconds: Optional[float],
-    mass: Optional[float] = None,
-    penalty: _Penalty = None,
-    potentials: bool = False,
-    report: _Report = None,
-) -> tuple[float, float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
-def emd_on(
-    a: _Row,
-    b: _Row,
-    costs: _Costs,
-    engine: Any,
-    plan: bool,
-    potentials: bool,
-    report: _Report,
-) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
-def emd_within_on(
-    a: _Row,
-    b: _Row,
-    costs: _Costs,
-    engine: Any,
-    accuracy: Union[str, float],
-    seconds: Optional[float],
-    potentials: bool,
-    report: _Report,
-) -> tuple[float, float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
     pairs: _Integers,
     threads: int,
-    report: _Report = None,
+    *,
+    accuracy: Union[str, float, None] = None,
+    seconds: Optional[float] = None,
     penalty: _Penalty = None,
+    device: Any = None,
     prepare: bool = False,
-) -> _Floats: ...
-def emd_pairs_within(
-    ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
-    measures: Union[Measures, _Floats],
-    pairs: _Integers,
-    accuracy: Union[str, float],
-    seconds: Optional[float],
-    threads: int,
     report: _Report = None,
-    penalty: _Penalty = None,
-    engine: Any = None,
-) -> tuple[_Floats, _Floats]: ...
+) -> tuple[Optional[_Floats], _Floats]: ...
 def format_of(path: str, clouds: bool = False) -> tuple[str, bool]: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(

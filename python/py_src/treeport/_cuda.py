@@ -1,4 +1,4 @@
-"""The steps of `_tiles` on a GPU, by PyTorch and two kernels of Triton."""
+"""The operations of `_tiles` on a GPU, with PyTorch and three Triton kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import triton.language as tl
 
 from ._tiles import _NONE, PADDING, Engine, Rows
 
-#: A tile of pairs, whose sums stay in registers.
+#: The shape of a tile of pairs, whose sums stay in registers.
 HEIGHT, WIDTH = PADDING, 64
 
 
@@ -19,11 +19,11 @@ HEIGHT, WIDTH = PADDING, 64
 def _tile(  # type: ignore[no-untyped-def]
     left, right, out, columns, height, width, HEIGHT: tl.constexpr, WIDTH: tl.constexpr
 ):
-    """One tile of ``sum_k |left[k, i] - right[k, j]|``, for `height` i and `width` j.
+    """Computes a tile of ``sum_k |left[k, i] - right[k, j]|``, for `height` i and `width` j.
 
-    Both arrays have their columns one after another, so that a step reads two whole lines, and adds to all pairs of the
-    tile in registers; the lines of the next step are asked for before. Everything is padded to whole tiles: a mask would
-    keep lines from being read at once.
+    Both arrays store one column after another, so each step reads two contiguous lines and updates
+    all pairs of the tile in registers. The lines of the next step are prefetched. Arrays are padded
+    to whole tiles, because a mask would prevent vectorized loads.
     """
     down = height // HEIGHT
     rows = tl.program_id(0) % down * HEIGHT + tl.arange(0, HEIGHT)
@@ -47,10 +47,10 @@ def _subtract_shared(  # type: ignore[no-untyped-def]
     tile, start, columns, values, first, list_rows, list_values, begin, end, offset, width,
     SIZE: tl.constexpr,
 ):  # fmt: skip
-    """Takes ``2 min(a, b)`` from one row of a tile for every rare column that it shares, one column after another.
+    """Subtracts ``2 min(a, b)`` from one row of a tile for every shared rare column, in order.
 
-    One program writes a row, and the rows of a list differ, so no two of its threads meet between barriers: the order of
-    subtractions is fixed, and so are the bits.
+    One program writes a row, and the rows in a list are distinct, so no two threads write the same
+    entry between barriers. The order of subtractions is fixed, and the result is deterministic.
     """
     row = tl.program_id(0)
     line = tile + row.to(tl.int64) * width - offset
@@ -69,7 +69,7 @@ def _subtract_shared(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore
 def _sums(start, values, out, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The sum of one row."""
+    """Computes the sum of one row."""
     row = tl.program_id(0)
     last = tl.load(start + row + 1)
     total = tl.zeros((SIZE,), dtype=tl.float32)
@@ -80,9 +80,9 @@ def _sums(start, values, out, SIZE: tl.constexpr):  # type: ignore[no-untyped-de
 
 
 class Cuda(Engine):
-    """The steps on one GPU."""
+    """Operations on one GPU."""
 
-    # Of this size the rows that are worked on at a time stay in the cache while shared mass is taken away.
+    # At this size the active rows stay in the cache during `subtract_shared`.
     block = 4096
 
     def __init__(self, device: str) -> None:
@@ -90,7 +90,7 @@ class Cuda(Engine):
         if (self.device.index or 0) >= torch.cuda.device_count():
             found = torch.cuda.device_count()
             raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
-        #: Pinned memory that tiles go through on their way to the host.
+        #: Free buffers of pinned memory for copies of tiles to the host.
         self._free: list[Any] = []
 
     def chosen(self) -> Any:
@@ -181,7 +181,7 @@ class Cuda(Engine):
         if isinstance(out, torch.Tensor):
             out.copy_(tile)
             return lambda: None
-        # The copy to pinned memory goes on while the next tile is computed.
+        # The copy to pinned memory overlaps with the computation of the next tile.
         pinned = self._free.pop() if self._free else self._new_pinned()
         sent = pinned[: tile.numel()].view(tile.shape)
         sent.copy_(tile, non_blocking=True)

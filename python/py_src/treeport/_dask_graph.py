@@ -1,4 +1,7 @@
-"""Graphs of Dask's tasks: rows of masses in blocks, a model that goes to every worker once, and what is made of them."""
+"""Dask task graphs over blocks of rows of masses.
+
+The model is sent to every worker once.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ from ._parts import Parts, check_facts, checked, facts_of, load
 
 Chunks = Union[int, tuple[int, ...], None]
 
-# Blocks whose nearest are combined at once.
+# The largest number of blocks whose nearest neighbors are merged in one task.
 _AT_ONCE = 16
 
-# Dask for Python 3.9 joins blocks that are sparse matrices, but not sparse arrays.
+# Dask for Python 3.9 concatenates sparse matrices, but not sparse arrays.
 if concatenate_lookup.dispatch(sparse.csr_array) is np.concatenate:
     concatenate_lookup.register(
         sparse.csr_array,
@@ -41,7 +44,7 @@ if concatenate_lookup.dispatch(sparse.csr_array) is np.concatenate:
 
 
 def current(client: Optional[Client]) -> Optional[Client]:
-    """The client, or the current one, if there is one."""
+    """Returns the client, by default the current one, or `None` if there is none."""
     if client is None:
         try:
             client = get_client()
@@ -55,12 +58,12 @@ def current(client: Optional[Client]) -> Optional[Client]:
     return client
 
 
-# What clients were sent, as long as some result still needs it.
+# Objects sent to each client, while a result still needs them.
 _sent: WeakKeyDictionary[Client, WeakValueDictionary[str, Future]] = WeakKeyDictionary()
 
 
 def _send(client: Optional[Client], what: Any) -> Delayed:
-    """A model, to every worker of a client once; without a client a part of the graph."""
+    """Sends an object to every worker once, or embeds it in the graph if there is no client."""
     token = tokenize(pickle.dumps(what))
     if client is None:
         return delayed(what, name=f"model-{token}", traverse=False)
@@ -69,7 +72,7 @@ def _send(client: Optional[Client], what: Any) -> Delayed:
 
 
 def _kept(client: Client, token: str, make: Callable[[], Future]) -> Future:
-    """What a client was sent before, if it is still there, or is sent now."""
+    """Returns the future of an object that was sent before, or sends it now."""
     sent = _sent.setdefault(client, WeakValueDictionary())
     future = sent.get(token)
     if future is None or future.status not in ("finished", "pending"):
@@ -78,7 +81,7 @@ def _kept(client: Client, token: str, make: Callable[[], Future]) -> Future:
 
 
 def send_parts(client: Optional[Client], given: Any) -> tuple[Parts, list[Delayed]]:
-    """The indexes of a collection, one worker after the other gets the next; files are read by their workers, now."""
+    """Distributes the indexes of a collection over the workers; workers load files immediately."""
     normalize, accuracy = checked(given)
     if client is None:
         indexes = [load(os.fspath(part)) if _is_file(part) else part._index for part in given]
@@ -98,7 +101,7 @@ def _is_file(part: Any) -> bool:
 
 
 def _send_part(client: Client, place: int, part: Any) -> Future:
-    """One index on one worker; a file is read by the worker, and by another one if that dies."""
+    """Sends one index to a worker, or has it load a file; another worker may replace it."""
     workers = sorted(client.nthreads())
     if not workers:
         raise ValueError("the cluster has no workers yet; `client.wait_for_workers` waits for them")
@@ -107,7 +110,7 @@ def _send_part(client: Client, place: int, part: Any) -> Future:
         token = tokenize(pickle.dumps(part._index))
         return _kept(client, token, lambda: client.scatter(part._index, workers=there, hash=False))
     path = os.path.abspath(os.fspath(part))
-    known = os.stat(path) if os.path.exists(path) else None  # it may be on the worker alone
+    known = os.stat(path) if os.path.exists(path) else None  # only the worker may have it
     token = tokenize(path, known and (known.st_mtime_ns, known.st_size))
     return _kept(
         client,
@@ -122,15 +125,15 @@ class Rows(NamedTuple):
     keys: list[Any]
     sizes: tuple[int, ...]
     needs: list[Any]  # the collections that the keys belong to
-    plain: Any = None  # all of them, where they are in memory
+    plain: Any = None  # all rows, if they are in memory
     called: str = "row"
 
     def block(self, i: int) -> str:
-        """What a block is called where it is wrong."""
+        """Returns the name of a block for error messages."""
         return f"the block of {self.called}s that begins at {self.called} {_blocks.starts(self.sizes)[i]}"
 
     def against(self, other: Rows, i: int, j: int) -> str:
-        """What two blocks are called."""
+        """Returns the name of a pair of blocks for error messages."""
         first, second = _blocks.starts(self.sizes)[i], _blocks.starts(other.sizes)[j]
         if other is self and i == j:
             return self.block(i)
@@ -138,7 +141,7 @@ class Rows(NamedTuple):
 
 
 class Job:
-    """The tasks of one call, and what they share."""
+    """The tasks of one call, and the keys and settings that they share."""
 
     def __init__(self, client: Optional[Client], what: Any, normalize: bool = True) -> None:
         self.client = client = current(client)
@@ -158,14 +161,14 @@ class Job:
     def two(
         self, model: Any, A: Any, B: Any, chunks: Chunks, most: int = _blocks.MOST_ROWS
     ) -> tuple[Rows, Rows]:
-        """Two sets of rows, or one twice; blocks that are listed are those of the first."""
+        """Returns two sets of rows, or one twice; a tuple of `chunks` applies to the first."""
         left = self.rows(model, A, chunks, most)
         if B is None:
             return left, left
         return left, self.rows(model, B, chunks if isinstance(chunks, int) else None, most)
 
     def clouds(self, X: Any, chunks: Chunks, most: int) -> Rows:
-        """Clouds in blocks: `Clouds` are cut, and delayed ones have their numbers in `chunks`."""
+        """Returns clouds in blocks; splits `Clouds`, and checks delayed blocks against `chunks`."""
         if isinstance(X, Clouds):
             rows = _of_clouds(X, _sizes(len(X), chunks, self.workers, most))
         else:
@@ -176,7 +179,7 @@ class Job:
     def block(
         self, left: Rows, right: Rows, i: int, j: int, device: Optional[str] = None
     ) -> tuple[Any, ...]:
-        """What makes a block of the table of distances, and its arguments."""
+        """Returns the task of one block of the distance table: a function and its arguments."""
         alone = right is left and i == j
         if device is not None:
             both = [left.keys[i]] if alone else [left.keys[i], right.keys[j]]
@@ -185,7 +188,7 @@ class Job:
         return own if alone else (*own, right.keys[j], self.census(right))
 
     def census(self, rows: Rows) -> str:
-        """The key of the census of all rows, which every block is laid out by."""
+        """Returns the key of the census of all rows, which determines the layout of every block."""
         if id(rows) not in self.counted:
             name = self.counted[id(rows)] = "census-" + self.token(rows)
             for i, key in enumerate(rows.keys):
@@ -201,7 +204,7 @@ class Job:
         block: Callable[[int, int], tuple[Any, ...]],
         device: Optional[str] = None,
     ) -> da.Array:
-        """The table of all blocks; of a symmetric one those below the diagonal are transposed ones above it."""
+        """Returns the table of all blocks; a symmetric one transposes blocks above the diagonal."""
         name = f"{name}-{self.token(left, right, device)}"
         for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
             self.tasks[name, i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
@@ -213,7 +216,7 @@ class Job:
     def tables(
         self, name: str, sides: tuple[str, ...], left: Rows, right: Rows, block: Callable[[int, int], tuple[Any, ...]]
     ) -> list[da.Array]:
-        """Several tables, whose blocks are made together."""
+        """Returns several tables whose blocks are computed together."""
         name = f"{name}-{self.token(left, right, sides)}"
         for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
             self.tasks[f"{name}-block", i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
@@ -224,7 +227,7 @@ class Job:
         return [self.array(f"{name}-{side}", (left.sizes, right.sizes), np.empty((0, 0))) for side in sides]
 
     def combine(self, key: tuple[str, int], k: int, parts: list[tuple[Any, int]]) -> None:
-        """Combines what blocks have found, a few at a time."""
+        """Adds tasks that merge the neighbors found in blocks, `_AT_ONCE` at a time, as a tree."""
         groups = [parts[at : at + _AT_ONCE] for at in range(0, len(parts), _AT_ONCE)]
         made = [key if len(groups) == 1 else (*key, len(parts), number) for number in range(len(groups))]
         for new, group in zip(made, groups):
@@ -238,14 +241,15 @@ class Job:
         return da.Array(graph, name, chunks, meta=meta)
 
     def token(self, *parts: Any) -> str:
-        """A name for what is made of these with the model."""
+        """Returns a token of these inputs together with the model."""
         known = [(part.keys, part.sizes) if isinstance(part, Rows) else part for part in parts]
-        # One set with itself is not two sets that are equal: a row is no neighbor of itself.
+        # A self-join and a join of two equal sets differ: in a self-join, a row is not its own
+        # neighbor.
         return str(tokenize(self.model, self.normalize, known, len({id(part) for part in parts})))
 
 
 def _names(model: Any) -> Any:
-    """Names of the points that columns are matched to."""
+    """Returns the names of the points, to which columns are matched."""
     if isinstance(model, Parts):
         return model.facts[0].names
     if isinstance(model, Model):
@@ -258,7 +262,7 @@ def _names(model: Any) -> Any:
 
 
 def _places(model: Any) -> Places:
-    """The points that ``{node: mass}`` are about."""
+    """Returns the points to which the keys of ``{node: mass}`` refer."""
     if isinstance(model, Parts):
         return Places(model.facts[0].points, model.facts[0].names)
     if isinstance(model, WassersteinNeighbors):
@@ -270,7 +274,7 @@ def _places(model: Any) -> Places:
 
 
 def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
-    """Rows in blocks, as they are or cut now."""
+    """Returns rows in blocks; splits them unless they are already in blocks."""
     if isinstance(X, da.Array):
         return _of_array(X, chunks)
     if are_delayed(X):
@@ -289,7 +293,7 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
 
 
 def are_delayed(X: Any) -> bool:
-    """Whether they are blocks that are yet to be made."""
+    """Checks whether `X` is a list of delayed blocks."""
     return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(block, Delayed) for block in X)
 
 
@@ -301,7 +305,7 @@ def _of_delayed(X: Any, chunks: Chunks, of_size: Callable[..., Any], called: str
 
 
 def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ...]:
-    """The rows of every block, as Dask has it: a number, -1 for all, or the blocks one by one."""
+    """Returns the rows of every block from `chunks` in the notation of Dask."""
     if chunks is None:
         return _blocks.square(count, workers, most)
     expected = "give a number of rows, -1 for all of them, or a tuple with the rows of every block"

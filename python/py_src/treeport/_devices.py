@@ -1,4 +1,4 @@
-"""Names of devices, what they need, and what does not fit on them."""
+"""Device names, imports of device engines, and out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def check_name(device: str) -> None:
-    """Refuses what is no device's name, whether there is such a device here or not."""
+    """Raises an error for an invalid device name; the device need not exist."""
     if device != "tiles" and str(device).split(":")[0] != "cuda":
         raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
 
 
 def engine_on(device: str, twin: Any, module: str) -> Any:
-    """What computes on a device: "tiles" is the twin in NumPy, slow and everywhere, for tests; others the `Cuda` of a module."""
+    """Returns the engine of a device: `Cuda` of a module, or a NumPy twin for "tiles" (tests)."""
     check_name(device)
     if device == "tiles":
         return twin()
@@ -29,7 +29,7 @@ def engine_on(device: str, twin: Any, module: str) -> Any:
 
 @contextmanager
 def memory_errors(what: str, device: str, fewer: str) -> Iterator[None]:
-    """What does not fit on the device is said in our words."""
+    """Converts out-of-memory errors of PyTorch to `MemoryError` with advice."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Persistence diagrams: clouds whose points may go to the diagonal."""
+"""Persistence diagrams: clouds whose points may be matched to the diagonal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._inputs import Floats, array_of, texts
 
 
 def diagrams(X: Any, *, metric: str = "euclidean", ids: Optional[Sequence[Any]] = None) -> Clouds:
-    """Persistence diagrams, as `Clouds` whose points may go to the diagonal.
+    """Persistence diagrams, as `Clouds` whose points may be matched to the diagonal.
 
     Every point has mass 1, and a penalty of its own: its distance to the diagonal. Points are matched with each other, or with
     the diagonal. So `emd_pairwise` gives W1 between all diagrams, and `emd_pairs` gives W1 of listed pairs.
@@ -62,7 +62,7 @@ def diagrams(X: Any, *, metric: str = "euclidean", ids: Optional[Sequence[Any]] 
 
 
 def _rows(called: str, one: Any) -> Floats:
-    """Births and deaths; an empty list may have any shape."""
+    """Parses births and deaths; an empty list may have any shape."""
     try:
         found = array_of(one)
     except (TypeError, ValueError) as error:

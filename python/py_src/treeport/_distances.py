@@ -1,4 +1,4 @@
-"""A table of all distances in one picture."""
+"""Plots of a table of all distances."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ._summary import Group, label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More labels than this cannot be read.
+# The largest number of labels that stay readable.
 MOST_LABELS = 60
-# Rows of a dendrogram; those joined lowest become one.
+# The largest number of rows of a dendrogram; the lowest joins are collapsed.
 MOST_ROWS = 40
-# The best order of leaves takes time with the square of their number, and more.
+# The largest number of leaves to order optimally, which takes at least quadratic time.
 MOST_ORDERED = 1000
 
 
@@ -73,7 +73,7 @@ def plot_distances(
 
 
 def _table(distances: Any) -> Floats:
-    """All distances, checked."""
+    """Validates a table of all distances."""
     table = np.asarray(distances, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or len(table) < 2:
         raise ValueError(f"the distances have shape {table.shape}, expected (n, n): all within one set")
@@ -98,8 +98,8 @@ def _groups(colors: Any, ids: Any) -> Optional[list[str]]:
 
 
 def _by_index(colors: Any, ids: Any) -> Any:
-    """A Series in the order of IDs."""
-    if list(colors.index) == list(ids):  # some may be there twice
+    """Returns a Series in the order of IDs."""
+    if list(colors.index) == list(ids):  # IDs may have duplicates
         return colors
     missing = [one for one in ids if one not in colors.index]
     if missing:
@@ -111,7 +111,7 @@ def _by_index(colors: Any, ids: Any) -> Any:
 
 
 def _palette(groups: list[str]) -> dict[str, Any]:
-    """A color for every group, in the order in which they come."""
+    """Returns a color for every group, in order of appearance."""
     from matplotlib import colormaps
 
     found = list(dict.fromkeys(groups))
@@ -128,7 +128,7 @@ def _legend(ax: Axes, groups: list[str], **place: Any) -> None:
 
 
 def _color_ticks(ticks: Any, order: Any, groups: Optional[list[str]]) -> None:
-    """Gives the labels of an axis the colors of their groups."""
+    """Sets the colors of axis labels to those of their groups."""
     if groups is not None:
         palette = _palette(groups)
         for tick, at in zip(ticks, order):
@@ -166,14 +166,14 @@ def _heatmap(table: Floats, names: list[str], groups: Optional[list[str]], ax: O
 
 
 def scaled(table: Floats) -> Floats:
-    """Two coordinates of every row, by classical multidimensional scaling."""
+    """Computes two coordinates of every row by classical multidimensional scaling."""
     squares = table**2
     means = squares.mean(axis=0)
     inner = -(squares - means - means[:, None] + means.mean()) / 2
     n = len(table)
     values, vectors = eigh(inner, subset_by_index=[n - 2, n - 1])
     places: Floats = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1]
-    # Either sign is right; the same one every time.
+    # Signs are arbitrary; this choice is deterministic.
     signs = np.sign(places[np.abs(places).argmax(axis=0), [0, 1]])
     return places * np.where(signs == 0, 1, signs)
 
@@ -197,11 +197,11 @@ def _map(table: Floats, names: list[str], groups: Optional[list[str]], ax: Optio
 
 
 def _write_beside(ax: Axes, places: Floats, names: list[str]) -> None:
-    """Writes names beside their marks where there is room; one that would cover another is left out."""
+    """Writes names beside their marks, except those that would overlap others."""
     from matplotlib.transforms import Bbox
 
     figure = ax.figure
-    figure.canvas.draw()  # so that it is known how large everything is
+    figure.canvas.draw()  # computes the extents of all artists
     frame, marks = ax.get_window_extent(), ax.transData.transform(places)
     taken = [Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
     beside = [((6, 0), "left", "center"), ((-6, 0), "right", "center")]

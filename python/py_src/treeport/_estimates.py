@@ -1,4 +1,4 @@
-"""Estimates as accurate as one likes, and certified bounds."""
+"""Estimates of exact transport at several levels of accuracy, and certified bounds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from ._progress import bar
 from ._tree_over_clouds import takes_clouds
 
 class Calibration(TypedDict):
-    """Factors of the levels; which level answers for each of them, itself or a lower one that erred less; whether
-    "flow" takes the mean of its plans; its narrowest interval; how much of the lower and of the upper bound "flow" and
-    "arcs" take where both are computed."""
+    """Calibration of the levels of `estimate`.
+
+    The fields are the factor of each level; `levels`, the level whose value each level returns
+    (itself, or a lower level with a smaller error); `mean_of_plans`, whether "flow" averages its
+    plans; `flow_width`, its narrowest interval; and the weights of the lower and the upper bound in
+    the values of "flow" and "arcs", if both bounds are computed.
+    """
 
     tree: float
     flow: float
@@ -26,7 +30,7 @@ class Calibration(TypedDict):
 
 
 class Estimates:
-    """What an estimator with a ground metric and a model can say about exact transport."""
+    """Estimates and bounds of exact transport from a ground metric and a model."""
 
     n_jobs: Optional[int]
     verbose: bool

@@ -1,4 +1,4 @@
-"""The scikit-learn face of learned trees."""
+"""`TreeWasserstein`: learned trees as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     from ._torch import TreeDistance
 
 
-# The parameters that say what the ground metric is.
+# The parameters that define the ground metric.
 _GROUND = frozenset(("points", "cost", "graph", "metric", "period", "weight"))
 
 
 class _Made(NamedTuple):
-    """What is kept between calls, but not in a pickle."""
+    """Objects that are cached between calls and excluded from pickles."""
 
-    given: tuple[Any, ...]  # the parameters that the ground metric was made from
+    given: tuple[Any, ...]  # the parameters of the ground metric
     ground: _core.Ground
     estimator: Optional[_core.Estimator]
 
@@ -83,9 +83,10 @@ class TreeWasserstein(  # type: ignore[misc]
     `fit` reads points, costs and graphs once. If you change an array in place afterwards, `estimate`, `bounds` and `score`
     do not see the change until `fit` or ``set_params(points=…)`` reads the array again.
 
-    The method "auto" is the best single tree we know how to make. It takes the first tree, fits its edges to the distances of
-    points, learns an additive tree from the better of the two, and fits the edges to the exact distances of
-    measures. Held-out exact distances choose the best of the four trees (`stage_`). "learned-forest" is the best mean of
+    The method "auto" is the recommended method for a single tree. It starts with the first tree,
+    fits its edges to the distances of points, learns an additive tree from the better of the two,
+    and fits the edges to the exact distances of measures. Held-out exact distances choose the best
+    of the four trees (`stage_`). "learned-forest" is the best mean of
     several trees. Labels are exact distances, never classes. Methods with a quadtree, and "kmeans", need `points`.
 
     If an option is `None`, the method chooses the default named below. An option that the method does not read
@@ -284,9 +285,9 @@ class TreeWasserstein(  # type: ignore[misc]
         if pairs is not None:  # before the metric, which may take long
             known = np.require(np.ravel(distances), np.float64, "A")
             data = _core.Labelled(self._checked(X), pairs_of(pairs), known)
-        self.__dict__.pop("_made", None)  # what it was made from may have changed in place
+        self.__dict__.pop("_made", None)  # its arrays may have changed in place
         ground, options = self._ground(), self._options(seed)
-        for unread in _core.check_options(ground, options):  # now rather than after the pairs have been solved
+        for unread in _core.check_options(ground, options):  # before the pairs are solved
             warnings.warn(unread, UserWarning, stacklevel=2)
         if data is None:
             data = self._sampled(X, seed, False, client)
@@ -309,7 +310,7 @@ class TreeWasserstein(  # type: ignore[misc]
     def distance(self, a: Any, b: Any) -> float:
         """Tree distance between two measures; with `normalize`, each is divided by its total first.
 
-        For a forest this is the weighted mean of its trees' distances, here and everywhere below.
+        For a forest, this distance and those of all other methods are weighted means of its trees.
 
         Parameters
         ----------
@@ -409,7 +410,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     @takes_clouds
     def coupling(self, a: Any, b: Any, *, table: bool = False) -> Any:
-        """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.
+        """Returns a transport plan of the tree or the forest: see `Tree.coupling`.
 
         Parameters
         ----------
@@ -475,7 +476,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return -data.error(self._model._raw, threads_of(self.n_jobs))
 
     def _sampled(self, X: Any, seed: int, test: bool, client: Optional[Client]) -> _core.Labelled:
-        """Random pairs of rows with their exact distances."""
+        """Draws random pairs of rows and computes their exact distances."""
         measures = self._checked(X)
         ground, threads, count = self._ground(), threads_of(self.n_jobs), self.n_pairs
         with bar("exact distances", self.verbose) as report:
@@ -487,7 +488,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return self._labelled(X, measures, pairs, client)
 
     def _paired(self, X: Any, y: Any, client: Optional[Client]) -> _core.Labelled:
-        """Row i of one set with row i of another, and their exact distance."""
+        """Computes exact distances of row i of one set to row i of another."""
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"{X.shape[0]} measures cannot be paired with {y.shape[0]}")
         if client is not None or processes():
@@ -501,15 +502,15 @@ class TreeWasserstein(  # type: ignore[misc]
     def _labelled(
         self, X: Any, measures: _core.Measures, pairs: Integers, client: Optional[Client]
     ) -> _core.Labelled:
-        """Pairs of rows with their exact distances, solved by other processes: Dask's or joblib's."""
+        """Computes exact distances of pairs of rows in processes of Dask or joblib."""
         if client is None:
             distances = spread_pairs(Metric(self), X, pairs)
         else:
             from .dask import solved
 
             distances = solved(client, self, X, pairs)
-        self._ground().prepare(threads_of(self.n_jobs))  # as it is where pairs are solved here
-        # What came over a network may lie anywhere.
+        self._ground().prepare(threads_of(self.n_jobs))  # as after solving pairs in this process
+        # Arrays from a network may be unaligned.
         return _core.Labelled(measures, pairs, np.require(distances, np.float64, "A"))
 
     def extend(
@@ -517,11 +518,12 @@ class TreeWasserstein(  # type: ignore[misc]
     ) -> TreeWasserstein:
         """A fitted copy with new points after the old ones. Distances between old points do not change.
 
-        Each new point hangs beside a near leaf, old or new, by an edge of the same kind. The new edges are
-        then fitted to exact distances: those of `measures` if you give any, or else those of random measures with as many points as those
-        of the fit (`support_`). The old part of the tree is not learned again, so a new fit is better once many points are
-        new ("New points" in the documentation has figures). An `ExtendedTreeWarning` warns if distances of sampled
-        measures on new points lie outside their certified bounds, more than between old points.
+        Each new point is attached beside a near leaf, old or new, by an edge of the same kind. The
+        new edges are then fitted to exact distances: those of `measures` if given, or else those
+        of random measures with as many points as those of the fit (`support_`). The old part of
+        the tree is not learned again, so a new fit is better once many points are new ("New
+        points" in the documentation has figures). An `ExtendedTreeWarning` warns if distances of
+        sampled pairs, of `measures` if given, lie outside their certified bounds.
 
         Parameters
         ----------
@@ -574,24 +576,26 @@ class TreeWasserstein(  # type: ignore[misc]
         if known is not None and hasattr(self, "feature_names_in_"):
             larger.feature_names_in_ = np.array(known, dtype=object)
         ground = larger._ground()
+        rows = None if measures is None else measures_of(measures, self.normalize, known)
         with bar("placing new points", self.verbose) as report:
             raw = self._model._raw.extended_on(
                 ground,
-                None if measures is None else measures_of(measures, self.normalize, known),
+                rows,
                 getattr(self, "support_", None),
                 seed_of(self.random_state),
                 threads_of(self.n_jobs),
                 report,
             )
         larger._set_model(raw if known is None else raw.with_names(known))
-        check_estimator(larger, len(old))
+        check_estimator(larger, len(old), rows)
         return larger
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
-        """Writes everything needed to answer to one file, which `treeport.load` and the command line read.
+        """Writes the fitted model to one file, which `treeport.load` and the command line can read.
 
-        These are the tree or the forest, the names of the points, the calibration, and the ground metric. The file does not
-        have what was only needed to fit (the other parameters, `loss_curve_`); a pickle has that, too.
+        The file contains the tree or the forest, the names of the points, the calibration, and the
+        ground metric. It does not contain data of the fit (the other parameters, `loss_curve_`),
+        which a pickle has as well.
 
         Parameters
         ----------
@@ -634,11 +638,11 @@ class TreeWasserstein(  # type: ignore[misc]
         return hasattr(self, "tree_") or hasattr(self, "forest_")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles of older versions do not have the options that are newer.
+        # Pickles of older versions lack newer options.
         super().__setstate__({**dict.fromkeys((*FIT_OPTIONS, "max_points")), "normalize": True, **state})
 
     def __getstate__(self) -> dict[str, Any]:
-        # What `estimate` keeps is as large as the ground metric, and quickly made again.
+        # Caches are as large as the ground metric and fast to rebuild.
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_made", "_extension")}
 
@@ -650,7 +654,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return self.forest_ if hasattr(self, "forest_") else self.tree_
 
     def _set_model(self, raw: _core.Model) -> None:
-        """Keeps a tree as `tree_` or a forest as `forest_`, and nothing of an earlier fit."""
+        """Sets `tree_` or `forest_`, and deletes the model of an earlier fit."""
         for stale in ("tree_", "forest_", "_from_file"):
             self.__dict__.pop(stale, None)
         if hasattr(self, "feature_names_in_"):
@@ -664,7 +668,7 @@ class TreeWasserstein(  # type: ignore[misc]
             self.tree_ = Tree._of(raw)
 
     def _repr_html_inner(self) -> str:
-        """What old notebooks show."""
+        """Returns the HTML representation, also for old notebooks."""
         if not self.__sklearn_is_fitted__():
             return str(super()._repr_html_inner())
         from ._html import of_fitted
@@ -672,7 +676,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return of_fitted(self)
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
-        """What notebooks show: scikit-learn's diagram until it is fitted, and then what was learned."""
+        """Returns scikit-learn's diagram before the fit, and facts of the model after it."""
         shown: dict[str, str] = super()._repr_mimebundle_(**given)
         if "text/html" in shown:
             shown["text/html"] = self._repr_html_inner()
@@ -685,7 +689,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return tags
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """Rows as scikit-learn checks them."""
+        """Validates rows with the checks of scikit-learn."""
         names = names_of_ground(self._coordinates(), self.cost, self.graph)
         if are_mappings(X):
             X = named_rows(X, self._places(X if reset else None))
@@ -697,18 +701,18 @@ class TreeWasserstein(  # type: ignore[misc]
         return rows_of(self, X, names, reset, least=2 if reset else 1)
 
     def _places(self, X: Any = None) -> Places:
-        """The points: those of the ground metric, or of the model, or before there is one those that `X` mentions."""
+        """Returns the points of the ground metric or of the model, or before a fit those in `X`."""
         return places_for(self, self._model._places() if X is None else None, X)
 
     def _unmapped(self, measure: Any) -> Any:
         return unmapped(measure, self._places)
 
     def _with_mass(self, X: Any) -> Any:
-        """The rows that have mass; all, where totals have to be equal."""
+        """Returns the rows that have mass if `normalize`, or else all rows."""
         return with_mass(X) if self.normalize else X
 
     def _checked(self, X: Any) -> _core.Measures:
-        """Measures that can all be compared: of equal totals, where they are not divided by them."""
+        """Parses measures, and checks that totals are equal unless `normalize`."""
         measures = measures_of(X, self.normalize)
         if not self.normalize:
             others = np.arange(len(measures))
@@ -739,8 +743,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return self
 
     def _ground(self) -> _core.Ground:
-        """The ground metric, with all that is worked out for it: read once, and kept as long as its parameters are
-        the same objects."""
+        """Returns the ground metric, cached while its parameters are the same objects."""
         made: Optional[_Made] = getattr(self, "_made", None)
         given = (self._coordinates(), *(getattr(self, name) for name in _GROUND))
         same = made is not None and all(new is old for new, old in zip(given, made.given))
@@ -763,16 +766,16 @@ class TreeWasserstein(  # type: ignore[misc]
         return ground
 
     def _coordinates(self) -> Any:
-        """The points that were given, or those of the clouds of the fit."""
+        """Returns the points given, or those of the clouds of the fit."""
         return getattr(self, "points_", None) if self.points is None else self.points
 
     def _is_without_metric(self) -> bool:
-        """Whether it was read from a file without a ground metric, and has not been given one."""
+        """Checks whether the model comes from a file without a ground metric and still has none."""
         given = (self._coordinates(), self.cost, self.graph)
         return getattr(self, "_from_file", False) and all(what is None for what in given)
 
     def _estimator(self, threads: int) -> _core.Estimator:
-        """What answers `estimate`; made once for the same ground metric."""
+        """Returns the estimator behind `estimate`, cached with the ground metric."""
         ground = self._ground()
         if self._made.estimator is None:
             calibration = getattr(self, "calibration_", None)
@@ -782,7 +785,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return self._made.estimator
 
     def _check_names(self) -> None:
-        """Refuses a start whose points have other names, or another order, than the columns."""
+        """Raises an error if the names of `start` differ from the columns, or in their order."""
         names = self.start.names if isinstance(self.start, Tree) else None
         if names is None or not hasattr(self, "feature_names_in_"):
             return
@@ -794,7 +797,7 @@ class TreeWasserstein(  # type: ignore[misc]
                 )
 
     def _options(self, seed: int) -> dict[str, Any]:
-        """The options of the library's table, by name."""
+        """Returns the fit options of the library by name."""
         self._check_names()
         options = {name: getattr(self, name) for name in FIT_OPTIONS}
         if isinstance(self.start, Tree):
@@ -807,7 +810,7 @@ TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{options}", p
 
 
 def with_normalize(shown: str, normalize: bool) -> str:
-    """What an estimator prints, which says in any case whether rows are divided by their totals."""
+    """Adds `normalize` to the text of an estimator, even if it has the default value."""
     if "normalize=" in shown:
         return shown
     before, parenthesis, _ = shown.rpartition(")")
@@ -816,7 +819,7 @@ def with_normalize(shown: str, normalize: bool) -> str:
 
 
 def refuse_frames(estimator: Any) -> None:
-    """Says why rows do not become the DataFrames that `set_output` asks for."""
+    """Raises an error if `set_output` requests DataFrames, which would be dense."""
     wanted = _get_output_config("transform", estimator)["dense"]
     if wanted != "default":
         raise ValueError(
@@ -827,9 +830,9 @@ def refuse_frames(estimator: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:
-    """Reads a file of `TreeWasserstein.save`, ready to answer.
+    """Reads a file written by `TreeWasserstein.save`.
 
-    It answers as the estimator that wrote it. A file of `Tree.save`,
+    It gives the same results as the estimator that wrote the file. A file of `Tree.save`,
     `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no ground metric. Then
     `distance`, `paired`, `pairwise`, `coupling` and `transform` work, but `estimate`, `bounds`, `score` and `fit` need
     ``set_params(points=…)`` first.
@@ -860,7 +863,7 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
 
 
 def _parameters(ground: _core.Ground) -> dict[str, Any]:
-    """What makes the same ground metric."""
+    """Returns parameters that define the same ground metric."""
     points, cost, edges = ground.coordinates(), ground.condensed(), ground.edges()
     if points is not None:
         return {"points": points[0], "metric": points[1], "period": ground.period()}

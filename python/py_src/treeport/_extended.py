@@ -1,4 +1,4 @@
-"""Whether distances between new points of an extended tree can be right: they are compared with certified bounds."""
+"""Validation of extended trees: distances on new points are compared with certified bounds."""
 
 from __future__ import annotations
 
@@ -8,33 +8,54 @@ from typing import Any, Optional
 import numpy as np
 from scipy import sparse
 
+from . import _core
 from ._inputs import Floats, Integers, outside
 
 PAIRS = 32  # sampled pairs of measures
-POINTS = 4  # most points of such a measure
-TOLERATED = 1.25  # how much worse new measures may come out than old ones
+POINTS = 4  # largest support of a sampled measure
+TOLERATED = 1.25  # largest ratio of the error factor on new points to that on old points
 
 
 class ExtendedTreeWarning(UserWarning):
-    """Distances between measures on new points lie outside their certified bounds."""
+    """Warning about distances on new points that lie outside their certified bounds."""
 
 
-def check_estimator(larger: Any, old: int) -> None:
-    """Warns where an extended estimator's distances between measures on new points are outside of `bounds`.
+def check_estimator(larger: Any, old: int, measures: Optional[_core.Measures]) -> None:
+    """Warns if an extended estimator's distances between measures on new points lie outside of `bounds`.
 
-    Trees err between old points as well, so that those are the standard.
+    Compares pairs of `measures` if given. Otherwise it draws measures on a few points, both from
+    the new points and from the old ones, because trees have errors on old points as well.
     """
     new = larger.n_features_in_ - old
+    if measures is not None:
+        pairs = _pairs_of(measures, old)
+        if pairs is not None:
+            _tell(_factors(larger, pairs), 1.0)
+        return
     if new < 2:
         return
-    size = min(POINTS, new // 2, max(old // 2, 1))  # the same for both: trees err more between single points
+    size = min(POINTS, new // 2, max(old // 2, 1))  # equal sizes: errors depend on the support
     on_new = _factors(larger, _sampled(np.arange(old, old + new), old + new, size))
     on_old = _factors(larger, _sampled(np.arange(old), old + new, size))
     _tell(on_new, float(np.median(on_old)) if len(on_old) else 1.0)
 
 
+def _pairs_of(measures: _core.Measures, old: int) -> Optional[tuple[Any, Any]]:
+    """Draws up to `PAIRS` pairs in which one has mass at a new point; `None` if there are none."""
+    start, columns, masses, points = measures.compressed()
+    rows = sparse.csr_array((masses, columns, start), shape=(len(measures), points))
+    on_new = np.flatnonzero(np.diff(rows[:, old:].indptr))
+    if len(on_new) == 0 or len(measures) < 2:
+        return None
+    rng = np.random.default_rng(0)
+    left = rng.choice(on_new, PAIRS)
+    right = (left + rng.integers(1, len(measures), PAIRS)) % len(measures)
+    pairs = np.unique(np.sort(np.stack([left, right], axis=1), axis=1), axis=0)
+    return rows[pairs[:, 0]], rows[pairs[:, 1]]
+
+
 def _sampled(points: Integers, width: int, size: int = POINTS) -> Optional[tuple[Any, Any]]:
-    """Pairs of measures on some points, apart from each other: equal masses on a few."""
+    """Draws pairs of uniform measures with disjoint supports of `size` of the points."""
     if len(points) < 2 * size:
         return None
     rng, rows = np.random.default_rng(0), ([], [])  # type: ignore[var-annotated]
@@ -48,7 +69,7 @@ def _sampled(points: Integers, width: int, size: int = POINTS) -> Optional[tuple
 
 
 def _factors(larger: Any, sampled: Optional[tuple[Any, Any]]) -> Floats:
-    """How far distances of sampled pairs are outside their bounds, each as a factor of at least 1."""
+    """Returns the factor, at least 1, by which each sampled distance violates its bounds."""
     if sampled is None:
         return np.empty(0)
     lower, upper = larger.bounds(*sampled)
@@ -68,7 +89,7 @@ def _tell(factors: Floats, standard: float) -> None:
     count = int(np.count_nonzero(factors > 1))
     warnings.warn(
         f"of {len(factors)} sampled pairs of measures on new points, {count} have a distance outside its certified bounds, by a "
-        f"factor of {factor:.3g} in the median. Give `measures` that will be asked about, or fit again with the new points, or "
+        f"factor of {factor:.3g} in the median. Give `measures` like those of later calls, or fit again with the new points, or "
         "ask `bounds`, or `estimate` with an accuracy, which stay right",
         ExtendedTreeWarning,
         stacklevel=outside(),

@@ -1,4 +1,4 @@
-"""Several trees over the same points."""
+"""Weighted means of several trees over the same points."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Forest(Model):
 
     @property
     def weights(self) -> Floats:
-        """How much each tree counts; the sum is 1."""
+        """The weights of the trees, which sum to 1."""
         return self._raw.weights()
 
     def __len__(self) -> int:

@@ -1,8 +1,10 @@
 """Exact problems in batches, and the gradients of their values, in NumPy.
 
-The value of a problem is the optimum of a linear program. Its gradient in the masses is therefore the pair of potentials,
-its gradient in the costs is the plan, and its gradient in the points follows from the plan by the chain rule. Where optima
-are not unique, these are subgradients. `treeport.torch` hands all of it to PyTorch; here it can be tested without that.
+The value of a problem is the optimum of a linear program. Its gradient in the masses is therefore
+the pair of potentials. At points without mass it is the one-sided derivative as mass arrives, which
+no pair of potentials has on both sides. Its gradient in the costs is the plan, and its gradient in
+the points follows from the plan by the chain rule. If optima are not unique, these are
+subgradients. `treeport.torch` passes them to PyTorch; this module is tested without PyTorch.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from scipy import sparse
 from . import _core
 from ._inputs import Floats, Integers
 
-# Problems of no more pairs of points (`QUICK_ARCS` of the library) are solved with the interpreter held: threads would wait for each other.
+# Problems of at most this many pairs of points (`QUICK_ARCS` of the library) are solved with the
+# interpreter lock held, so threads would wait for each other.
 _QUICK_PAIRS = 1 << 12
 
-# Up to this share of the mass the compiled half takes totals as they are.
+# The relative difference of totals that the compiled half accepts.
 _SAME_TOTALS = 1e-7
 
-# How many seconds Ctrl-C may have to wait.
+# Largest delay of Ctrl-C in seconds.
 _TICK = 0.05
 
 Shape = tuple[int, ...]
@@ -45,11 +48,11 @@ class Plans:
 
 @dataclass(frozen=True)
 class SolvedBatch:
-    """The values of a batch of problems, and what its gradients need of the rest."""
+    """The values of a batch of problems, and the plans and rates that gradients require."""
 
     values: Floats
     plans: Optional[Plans]
-    potentials: Optional[tuple[Floats, Floats]]
+    rates: Optional[tuple[Floats, Floats]]
 
 
 def solve_batch(
@@ -58,13 +61,13 @@ def solve_batch(
     costs: Callable[[int], Any],
     *,
     plans: bool,
-    potentials: bool,
+    rates: bool,
     threads: int = 0,
     where: Callable[[int], str] = "batch entry {}: ".format,
 ) -> SolvedBatch:
-    """Solves problem i of rows ``a[i]`` and ``b[i]`` with ``costs(i)``, as `emd` does, on so many threads (0: all processors).
+    """Solves all problems i, of masses ``a[i]`` and ``b[i]`` and ``costs(i)``, like `emd`.
 
-    Errors begin with ``where(i)``.
+    It uses `threads` threads (0: all processors). Errors begin with ``where(i)``.
     """
     stopped = threading.Event()
 
@@ -72,29 +75,31 @@ def solve_batch(
         if stopped.is_set():
             raise KeyboardInterrupt
 
-    def solve(problem: int) -> Any:
+    wanted = "rates" if rates else "plan" if plans else "value"
+
+    def solve(problem: int) -> _core.Answer:
         try:
-            return _core.emd(a[problem], b[problem], costs(problem), plans, None, None, potentials, report)
+            return _core.solve(a[problem], b[problem], costs(problem), wanted=wanted, report=report)
         except ValueError as error:
             raise ValueError(f"{where(problem)}{error}") from None
 
     values = np.empty(len(a))
     moves: list[Any] = []
-    duals = (np.empty(a.shape), np.empty(b.shape)) if potentials else None
+    slopes = (np.empty(a.shape), np.empty(b.shape)) if rates else None
     few = a.shape[1] * b.shape[1] <= _QUICK_PAIRS
-    for problem, (value, entries, found) in enumerate(_in_order(solve, len(a), 1 if few else threads, stopped)):
-        values[problem] = value
-        if entries is not None:
-            moves.append(entries)
-        if duals is not None:
-            duals[0][problem], duals[1][problem] = found
-    return SolvedBatch(values, _joined(moves) if plans else None, duals)
+    for problem, found in enumerate(_in_order(solve, len(a), 1 if few else threads, stopped)):
+        values[problem] = found.upper
+        if plans:
+            moves.append(found.moves)
+        if slopes is not None and found.rates is not None:
+            slopes[0][problem], slopes[1][problem] = found.rates
+    return SolvedBatch(values, _joined(moves) if plans else None, slopes)
 
 
 def _in_order(
     solve: Callable[[int], Any], count: int, threads: int, stopped: threading.Event
 ) -> Iterator[Any]:
-    """The answers of all problems in their order; the first error in that order ends the work on all others."""
+    """Yields the results of all problems in order; the first error cancels all other problems."""
     threads = min(threads or os.cpu_count() or 1, count)
     if threads <= 1:
         yield from map(solve, range(count))
@@ -103,18 +108,19 @@ def _in_order(
         try:
             waiting = deque(pool.submit(solve, problem) for problem in range(count))
             while waiting:
-                # In steps, because Ctrl-C does not end every wait.
+                # In short steps, because Ctrl-C does not interrupt every wait.
                 while not waiting[0].done():
                     wait([waiting[0]], timeout=_TICK)
                 yield waiting.popleft().result()
-        except BaseException:  # Ctrl-C as well, which reaches this thread alone
-            pool.shutdown(wait=False, cancel_futures=True)  # first, or threads that stop would begin with the next
+        except BaseException:  # including Ctrl-C, which only the main thread receives
+            # First, or stopped threads would start other problems.
+            pool.shutdown(wait=False, cancel_futures=True)
             stopped.set()
             raise
 
 
 def _joined(moves: list[Any]) -> Plans:
-    """Plans one after the other."""
+    """Concatenates plans."""
     sizes = [len(mass) for _, _, mass in moves]
 
     def all_of(part: int, kind: Any) -> Any:
@@ -125,7 +131,7 @@ def _joined(moves: list[Any]) -> Plans:
 
 
 def with_equal_totals(a: Floats, b: Floats, share: float) -> Floats:
-    """`b`, whose rows have the totals of those of `a` where they differ by no more than this share, which is rounding."""
+    """Scales rows of `b` to the totals of `a` if the relative difference is at most `share`."""
     left, right = a.sum(axis=1), b.sum(axis=1)
     off = np.abs(left - right)
     rounded = (off > _SAME_TOTALS * left) & (off <= share * left) & (right > 0)
@@ -136,20 +142,23 @@ def with_equal_totals(a: Floats, b: Floats, share: float) -> Floats:
     return b * factors[:, np.newaxis]
 
 
-def in_masses(potentials: Floats) -> Floats:
-    """The gradient in the masses: potentials less their mean, row by row.
+def in_masses(rates: Floats) -> Floats:
+    """Computes the gradient in the masses: rates minus their mean, row by row.
 
-    Potentials are defined up to a constant, for totals are equal. Less their mean they add up to 0, so that a step along
-    them keeps the total: of all choices, this is the projection to the directions in which the value is defined.
+    Rates are defined up to a constant, because totals are equal. Minus their mean they sum to 0, so
+    a step along them keeps the total. This is the projection to the directions in which the value
+    is defined.
     """
-    return potentials - potentials.mean(axis=1, keepdims=True)  # type: ignore[no-any-return]
+    known = np.isfinite(rates)  # no finite cost leads to other points, and their gradient is 0
+    means = np.where(known, rates, 0.0).sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
+    return np.where(known, rates - means, 0.0)  # type: ignore[no-any-return]
 
 
 def in_costs(plans: Plans, factors: Floats, matrix: Integers, shape: Shape) -> Floats:
-    """The gradient in the cost matrices: the plans, times the factors of their problems.
+    """Computes the gradient in the cost matrices: the plans times the factors of their problems.
 
-    ``matrix[i]`` is the number of the matrix that problem i reads, of those of shape (..., n, m); plans of problems with one
-    matrix add up.
+    ``matrix[i]`` is the number of the matrix of problem i, within an array of shape (..., n, m).
+    Plans of problems that share a matrix are summed.
     """
     n, m = shape[-2:]
     cells = (matrix[plans.problem] * n + plans.source) * m + plans.target
@@ -160,9 +169,10 @@ def in_costs(plans: Plans, factors: Floats, matrix: Integers, shape: Shape) -> F
 def in_points(
     plans: Plans, x: Floats, y: Floats, metric: str, period: Any = None, left: bool = True, right: bool = True
 ) -> tuple[Optional[Floats], Optional[Floats]]:
-    """The gradients in the points of shapes (count, n, d) and (count, m, d): sums over moves of mass times gradient of cost.
+    """Computes the gradients in the points, of shapes (count, n, d) and (count, m, d).
 
-    What is not asked for (`left`, `right`) is `None`.
+    They are sums over moves of mass times the gradient of the cost. A side that is not requested
+    (`left`, `right`) is `None`.
     """
     slopes = slopes_of(x[plans.problem, plans.source], y[plans.problem, plans.target], metric, period)
     sides = zip((left, right), (plans.source, plans.target), (x.shape, y.shape), slopes)
@@ -171,7 +181,7 @@ def in_points(
 
 
 def _added(plans: Plans, ends: Integers, shape: Shape, rows: Floats) -> Floats:
-    """For every point the sum of mass times row over the moves that it is an end of, in the order of the moves."""
+    """Sums mass times row over the moves that end at each point, in the order of the moves."""
     count, points, dims = shape
     moves = np.arange(len(ends))
     matrix = sparse.csr_array((plans.mass, (plans.problem * points + ends, moves)), shape=(count * points, len(ends)))
@@ -179,10 +189,11 @@ def _added(plans: Plans, ends: Integers, shape: Shape, rows: Floats) -> Floats:
 
 
 def slopes_of(x: Floats, y: Floats, metric: str, period: Any = None) -> tuple[Floats, Floats]:
-    """The gradients of the costs from row k of `x` to row k of `y`, in `x` and in `y`, by the library's name of the metric.
+    """Computes the gradients of the costs from row k of `x` to row k of `y`, in `x` and in `y`.
 
-    Where the cost has a kink: 0 at equal points, and along equal coordinates for "manhattan"; for "chebyshev" that of the
-    first of the largest differences; half a period apart, one of the two ways around.
+    `metric` is the name in the compiled half. At kinks of the cost the result is a subgradient: 0
+    at equal points, and along equal coordinates for "manhattan"; for "chebyshev" the one of the
+    first largest difference; at half a period, one of the two directions.
     """
     if metric == "cosine":
         return _cosine_slopes(x, y)
@@ -199,12 +210,12 @@ def slopes_of(x: Floats, y: Floats, metric: str, period: Any = None) -> tuple[Fl
 
 
 def check_slopes(metric: str) -> None:
-    """Refuses a metric without gradients in the points."""
+    """Raises an error for a metric without gradients in the points."""
     slopes_of(np.ones((1, 2)), np.ones((1, 2)), metric)
 
 
 def _shorter_way(differences: Floats, period: Any) -> Floats:
-    """Differences of coordinates that are back where they began after their period; `None` is none."""
+    """Reduces differences of periodic coordinates to the shorter way; `None` means no period."""
     if period is None:
         return differences
     periods = np.broadcast_to(np.array(period, dtype=np.float64), differences.shape[1:])  # None becomes NaN
@@ -215,8 +226,8 @@ def _shorter_way(differences: Floats, period: Any) -> Floats:
 
 
 def _euclidean_slope(differences: Floats) -> Floats:
-    """Differences of length 1; 0 where they are 0."""
-    # By the largest first, or squares would overflow where differences do not.
+    """Normalizes differences to length 1; zero rows stay 0."""
+    # Division by the largest entry first avoids overflow of squares.
     largest = np.abs(differences).max(axis=1, keepdims=True, initial=0.0)
     differences = differences / np.where(largest > 0, largest, 1.0)
     length = np.sqrt((differences**2).sum(axis=1, keepdims=True))
@@ -224,7 +235,7 @@ def _euclidean_slope(differences: Floats) -> Floats:
 
 
 def _chebyshev_slope(differences: Floats) -> Floats:
-    """The sign of the largest difference at its coordinate, the first of several."""
+    """Returns the sign of the first largest difference at its coordinate, and 0 elsewhere."""
     rows = np.zeros_like(differences)
     largest = np.abs(differences).argmax(axis=1)[:, np.newaxis]
     np.put_along_axis(rows, largest, np.sign(np.take_along_axis(differences, largest, axis=1)), axis=1)
@@ -232,7 +243,10 @@ def _chebyshev_slope(differences: Floats) -> Floats:
 
 
 def _cosine_slopes(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Of 1 - x·y/(|x||y|): minus the part of one unit vector that is orthogonal to the other, by the length of that."""
+    """Computes the gradients of 1 - x·y/(|x||y|) in `x` and in `y`.
+
+    Each is minus the component of one unit vector orthogonal to the other, over the length of that.
+    """
     of_x, length_x = _unit(x)
     of_y, length_y = _unit(y)
     cosine = (of_x * of_y).sum(axis=1, keepdims=True)
@@ -240,7 +254,7 @@ def _cosine_slopes(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _unit(rows: Floats) -> tuple[Floats, Floats]:
-    """Rows of length 1, and their lengths."""
+    """Returns normalized rows and their lengths."""
     unit = _euclidean_slope(rows)
     return unit, (rows * unit).sum(axis=1, keepdims=True)
 

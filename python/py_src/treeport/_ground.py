@@ -1,4 +1,4 @@
-"""Ground metrics: points, matrices of costs and graphs as users have them."""
+"""Ground metrics: parsing of points, cost matrices and graphs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Documented = TypeVar("Documented")
 
 
 def with_metrics(documented: Documented) -> Documented:
-    """Names the library's metrics of points in a docstring, where it says `{metrics}`."""
+    """Replaces `{metrics}` in a docstring by the names of the metrics of points."""
     names = ", ".join(f'"{name}"' for name, _ in _core.point_metrics())
     documented.__doc__ = (documented.__doc__ or "").replace("{metrics}", "{" + names + "}")
     return documented
 
 
 def geometry(metric: str, period: Any) -> Any:
-    """How coordinates are compared, as the compiled half takes it: by a metric alone, or with periods."""
+    """Returns the metric, with periods if given, in the format of the compiled half."""
     if period is None:
         return metric
     expected = "it must be one number, or a number or None for each coordinate"
@@ -52,7 +52,7 @@ def geometry(metric: str, period: Any) -> Any:
 
 
 def check_period(period: Any) -> None:
-    """Refuses a period of what has no coordinates."""
+    """Raises an error for a period if there are no coordinates."""
     if period is not None:
         raise ValueError(
             f"period is {period!r}, and it is that of coordinates; leave it out, or give points instead of costs or a graph"
@@ -60,7 +60,7 @@ def check_period(period: Any) -> None:
 
 
 def coordinates(points: Any) -> Floats:
-    """Points as rows of coordinates."""
+    """Parses points as rows of coordinates."""
     if is_plain(points):
         return points  # type: ignore[no-any-return]
     values = to_points(points).values
@@ -73,13 +73,13 @@ def coordinates(points: Any) -> Floats:
 
 
 def names_of(graph: Any) -> Optional[list[Any]]:
-    """The names of the nodes of a graph that is no matrix."""
+    """Returns the names of the nodes of a graph that is not a matrix."""
     network = network_of(graph)
     return None if network is None else network.nodes(graph)  # type: ignore[no-any-return]
 
 
 def names_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Optional[list[Any]]:
-    """What the points of a ground metric are called: nodes, the rows of a table, or the cells of an AnnData."""
+    """Returns the names of points: nodes, rows of a table, or cells of an AnnData."""
     if graph is not None:
         return names_of(graph) or own_labels(to_graph(graph).rows)
     if points is not None:
@@ -89,7 +89,7 @@ def names_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Option
 
 
 def places_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Places:
-    """The points of a ground metric; those of a matrix of costs are its rows, or its columns."""
+    """Returns the points of a ground metric; for a cost matrix, its rows or its columns."""
     names = names_of_ground(points, cost, graph, axis)
     if names is not None:
         return Places(len(names), names)
@@ -103,7 +103,7 @@ def places_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Place
 
 
 def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
-    """The points of an estimator: those of its ground metric, `known` from elsewhere, or those that `X` mentions."""
+    """Returns the points of an estimator: of its ground metric, or `known`, or those in `X`."""
     given = source.points, source.cost, source.graph
     own = None if all(what is None for what in given) else places_of_ground(*given)
     if own is not None and (own.names is not None or known is None):
@@ -114,7 +114,7 @@ def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
 
 
 def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None) -> Any:
-    """What one call of the exact solver reads distances from."""
+    """Returns the source of distances for one call of the exact solver."""
     one_of(points, cost, graph)
     if points is not None:
         _check_degrees(points, metric)
@@ -122,20 +122,20 @@ def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
     check_period(period)
     if graph is not None:
         return graph_of(graph, weight)
-    # A large table in single precision is read where it lies.
+    # A matrix in single precision is read in place.
     single = isinstance(cost, np.ndarray) and cost.dtype == np.float32 and cost.ndim == 2
     return _matrix(cost, np.float32 if single else np.float64)
 
 
 def graph_of(graph: Any, weight: Optional[str]) -> Union[_core.Ground, _core.Graph]:
-    """A graph as a ground metric, or as it is where it falls into several components."""
+    """Returns a connected graph as a ground metric, or else as a `Graph` with its components."""
     parts = _core.Graph(*_edges(graph, weight))
     return parts.whole() if len(parts) == 1 else parts
 
 
 @contextmanager
 def nodes_by_name(graph: Any) -> Iterator[None]:
-    """Errors about a component of a graph say the name of one of its nodes."""
+    """Adds the name of a node to errors about a component of a graph."""
     try:
         yield
     except ValueError as error:
@@ -148,7 +148,7 @@ def nodes_by_name(graph: Any) -> Iterator[None]:
 def ground_of(
     points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None
 ) -> _core.Ground:
-    """A ground metric for many calls."""
+    """Builds a ground metric for many calls."""
     one_of(points, cost, graph)
     if points is not None:
         _check_degrees(points, metric)
@@ -164,7 +164,7 @@ def ground_of(
 
 
 def _squared(table: NamedTable, what: str) -> Any:
-    """The numbers of a square table, with its columns in the order of its rows where both have names."""
+    """Returns a square table with its columns in the order of its rows if both have names."""
     rows, columns = own_labels(table.rows), own_labels(table.columns)
     if rows is None or columns is None or rows == columns:
         return table.values
@@ -175,7 +175,7 @@ def _squared(table: NamedTable, what: str) -> Any:
 
 
 def _check_degrees(points: Any, metric: str) -> None:
-    """Refuses a table of places that begins with longitudes."""
+    """Raises an error for "haversine" if the first column is named as a longitude."""
     if metric != "haversine" or is_plain(points) or (columns := to_points(points).columns) is None:
         return
     first = str(next(iter(columns), "")).lower()
@@ -184,7 +184,7 @@ def _check_degrees(points: Any, metric: str) -> None:
 
 
 def one_of(points: Any, cost: Any, graph: Any) -> None:
-    """Refuses no ground metric, more than one, and what is no matrix of costs."""
+    """Raises an error unless exactly one ground metric is given."""
     check_cost(cost)
     given = 3 - (points is None) - (cost is None) - (graph is None)
     if given != 1:
@@ -192,7 +192,7 @@ def one_of(points: Any, cost: Any, graph: Any) -> None:
 
 
 def check_cost(cost: Any) -> None:
-    """Refuses graphs and sparse matrices in the place of the costs, by name."""
+    """Raises an error if a graph or a sparse matrix is given as `cost`."""
     if network_of(cost) is not None:
         raise ValueError("the cost matrix is a networkx graph; give it by name, as `graph=`")
     if is_sparse(cost):
@@ -213,18 +213,18 @@ def _matrix(cost: Any, dtype: Any) -> Any:
 
 
 def _adjacency(graph: Any) -> Any:
-    """Compressed rows of an adjacency matrix; they add up entries that come twice, as SciPy does."""
+    """Returns compressed rows of an adjacency matrix; duplicate entries are summed, as in SciPy."""
     rows = sparse.csr_matrix(_squared(to_graph(graph), "graph"))
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
     if not rows.has_canonical_format:
-        rows = rows.copy()  # it may be the caller's own
+        rows = rows.copy()  # it may share memory with the input
         rows.sum_duplicates()
     return rows
 
 
 def _one_way(rows: Any) -> Optional[tuple[int, int]]:
-    """An entry of an adjacency matrix that differs from its mirror image; one triangle stands for both."""
+    """Returns an entry that differs from its transpose; a triangular matrix is undirected."""
     different = (rows != rows.T).tocoo()
     one_triangle = sparse.tril(rows, -1).nnz == 0 or sparse.triu(rows, 1).nnz == 0
     if one_triangle or not different.nnz:
@@ -233,7 +233,7 @@ def _one_way(rows: Any) -> Optional[tuple[int, int]]:
 
 
 def _edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
-    """Number of nodes, ends and weights of the edges of an undirected graph."""
+    """Returns the number of nodes, and the ends and weights of edges of an undirected graph."""
     hint = "distances are the same both ways here (`emd` alone knows directions), so say what it means: "
     if (network := network_of(graph)) is not None:
         if network.is_directed(graph):
@@ -252,7 +252,7 @@ def _edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
 
 
 def directed(graph: Any, weight: Optional[str]) -> Any:
-    """The adjacency matrix of a graph whose edges lead one way; `None` for any other."""
+    """Returns the adjacency matrix of a directed graph; `None` for other graphs."""
     if graph is None:
         return None
     if (network := network_of(graph)) is None:
@@ -261,7 +261,7 @@ def directed(graph: Any, weight: Optional[str]) -> Any:
     if not network.is_directed(graph):
         return None
     ends, weights = network.to_edges(graph, weight)
-    # Of parallel edges the shortest counts: the last of those that are sorted by length, downwards.
+    # Only the shortest of parallel edges counts: the last in descending order of length.
     order = np.lexsort((-weights, ends[:, 1], ends[:, 0]))
     ends, weights = ends[order], weights[order]
     last = np.ones(len(ends), dtype=bool)
@@ -271,9 +271,9 @@ def directed(graph: Any, weight: Optional[str]) -> Any:
 
 
 def directed_costs(adjacency: Any, left: Integers, right: Integers, names: Optional[list[Any]] = None) -> Floats:
-    """Lengths of the shortest ways from some nodes to others, along the directions of the edges.
+    """Computes lengths of shortest directed paths from nodes `left` to nodes `right`.
 
-    Errors call the nodes by their names, where they have any.
+    Errors use the names of nodes if they have any.
     """
 
     def called(node: Any) -> str:
@@ -288,7 +288,7 @@ def directed_costs(adjacency: Any, left: Integers, right: Integers, names: Optio
             "lengths must be finite and at least 0"
         )
     found = np.empty((len(left), len(right)))
-    step = 64  # searches at a time, each as long as there are nodes
+    step = 64  # sources at a time; each needs a row of one entry per node
     for begin in range(0, len(left), step):
         some = left[begin : begin + step]
         found[begin : begin + step] = dijkstra(adjacency, directed=True, indices=some)[:, right]

@@ -1,9 +1,9 @@
-"""What notebooks show of models: a few facts, and the tree as a small picture."""
+"""HTML representation of models and solutions in notebooks: a few facts and a small tree."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -11,20 +11,21 @@ from ._summary import label, sketch
 
 if TYPE_CHECKING:
     from ._forest import Forest
+    from ._solution import Solution
     from ._tree import Tree
 
-# Rows of the picture, and their height and width in pixels.
+# The number of rows of the picture, and the height of a row and the width of the tree in pixels.
 ROWS, ROW, WIDTH = 16, 15, 250
 
 
 def of_tree(tree: Tree) -> str:
-    """A tree: facts and picture."""
+    """Returns facts and the picture of a tree."""
     facts = [("points", f"{tree.n_points:,}"), ("nodes", f"{tree.n_nodes:,}"), ("kind", _one(tree))]
     return _page("Tree", facts, tree)
 
 
 def of_forest(forest: Forest) -> str:
-    """A forest: facts, and the tree that counts most."""
+    """Returns facts of a forest, and the picture of the tree with the largest weight."""
     weights = forest.weights
     heaviest = int(np.argmax(weights))
     facts = [
@@ -37,7 +38,7 @@ def of_forest(forest: Forest) -> str:
 
 
 def of_fitted(model: Any) -> str:
-    """A fitted `TreeWasserstein`: how it was fitted, and what it is."""
+    """Returns facts of a fitted `TreeWasserstein`, and the picture of its tree."""
     totals = "divided by their totals" if model.normalize else "as they are"
     facts = [("points", f"{model.n_features_in_:,}"), ("rows", totals)]
     if hasattr(model, "method_"):
@@ -51,8 +52,15 @@ def of_fitted(model: Any) -> str:
     return _page("TreeWasserstein", [*facts, ("kind", f"mean of {len(forest)} trees")], forest.trees[heaviest])
 
 
+def of_solution(solution: Solution, n_moves: int) -> str:
+    """Returns value, gap and solver of a transport problem."""
+    facts = [("value", f"{solution.value:.10g}"), ("proved gap", f"{solution.gap:.3g}")]
+    facts += [("moves", f"{n_moves:,}"), ("solver", solution.engine), ("seconds", f"{solution.seconds:.3g}")]
+    return _page("Solution", facts + ([("route", solution.route)] if solution.route else []))
+
+
 def _error(model: Any) -> list[tuple[str, str]]:
-    """Error on exact distances that were held back, where there were any."""
+    """Returns the error or the loss on held-out exact distances, if there are any."""
     if model.stage_ in model.stage_errors_:
         return [("held-out error", f"{100 * model.stage_errors_[model.stage_]:.1f} %")]
     curve = model.validation_loss_curve_
@@ -65,18 +73,18 @@ def _one(tree: Tree) -> str:
     return "ultrametric tree" if tree.is_ultrametric else "additive tree"
 
 
-def _page(title: str, facts: list[tuple[str, str]], tree: Tree) -> str:
-    """A small table beside a picture; colors are those of the page around it."""
+def _page(title: str, facts: list[tuple[str, str]], tree: Optional[Tree] = None) -> str:
+    """Builds a table of facts and the picture of a tree, in the colors of the surrounding page."""
     cell = 'style="text-align:left;padding:1px 10px 1px 0;border:none;background:none"'
     rows = "".join(f"<tr><td {cell}>{escape(k)}</td><td {cell}>{escape(v)}</td></tr>" for k, v in facts)
     return (
         '<div style="display:flex;gap:28px;align-items:flex-start;flex-wrap:wrap">'
-        f'<div><b>{title}</b><table style="border:none;margin:4px 0">{rows}</table></div>{picture(tree)}</div>'
+        f'<div><b>{title}</b><table style="border:none;margin:4px 0">{rows}</table></div>{picture(tree) if tree is not None else ""}</div>'
     )
 
 
 def picture(tree: Tree) -> str:
-    """A tree in few rows, as SVG inside a page."""
+    """Draws a tree in few rows as inline SVG."""
     parent, x, y, groups = sketch(tree, ROWS)
     deepest = max(x[g.node] + g.below for g in groups)
     across = x * (WIDTH / deepest if deepest > 0 else 0.0)

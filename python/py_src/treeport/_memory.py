@@ -1,4 +1,4 @@
-"""How much memory one step of the work may take."""
+"""The memory limit of a computation step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import _core
 
 
 def set_memory_limit(limit: Optional[int]) -> None:
-    """Limit the memory that one step of the work may take beyond what is in use when it begins.
+    """Limit the memory that one computation step allocates beyond what is in use when it begins.
 
     Tables of all pairs grow with the square of the number of rows. If a step needs more than the limit, or more
     than the machine, its container and `ulimit` can spare, it raises `MemoryError`. The message names the step, its

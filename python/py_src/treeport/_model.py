@@ -1,4 +1,4 @@
-"""What one tree and several have in common: files, and distances between measures."""
+"""The common base of `Tree` and `Forest`: files, and distances between measures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Model:
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
-        """Reads what `save`, `TreeWasserstein.save` or the command line has written."""
+        """Reads a file written by `save`, `TreeWasserstein.save` or the command line."""
         try:
             raw = _core.Model.load(os.fspath(path))
         except MemoryError as error:
@@ -58,7 +58,7 @@ class Model:
         return cls._of(raw)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model to one file, which every later release can read."""
+        """Writes the model to one file, which all later releases can read."""
         self._raw.save(os.fspath(path))
 
     @property
@@ -275,7 +275,7 @@ class Model:
         return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
     def coupling(self, a: Any, b: Any, *, normalize: bool = False, table: bool = False) -> Any:
-        """Which mass goes where.
+        """Returns a transport plan between two measures.
 
         For a tree, this is an optimal plan for the tree's own distances. For a forest, it is a good plan but not always the best:
         the cheapest, by the forest's distances, of the plans of its trees and of one that takes the
@@ -392,7 +392,7 @@ class Model:
     def _measures(
         self, A: Any, normalize: bool = False, missing: str = "warn", empty: bool = False
     ) -> _core.Measures:
-        """Rows of masses; columns with names are matched to points with names."""
+        """Parses rows of masses, and matches named columns to named points."""
         return measures_of(unmapped(A, self._places), normalize, self.names, missing, empty)
 
     def _check_columns(self, A: Any, B: Any) -> None:
@@ -400,7 +400,7 @@ class Model:
             check_same_columns(A, B)
 
     def _row(self, a: Any) -> Any:
-        """One row of masses, by name where both it and the points have names."""
+        """Parses one row of masses, and matches its names to those of the points."""
         return row(unmapped(a, self._places), self.names)
 
     def _places(self) -> Places:

@@ -1,4 +1,4 @@
-"""Nearest neighbors under exact transport, in the manner of scikit-learn."""
+"""Nearest neighbors under exact transport, with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ class WassersteinNeighbors(  # type: ignore[misc]
 ):
     """Finds the measures of a collection that are nearest by exact transport.
 
-    A measure is a row of masses at the points, or one of `Clouds`, which bring their own points and need no `points` here; with
-    `normalize` each is divided by its total first. `fit` works out
-    once what helps all queries; after that few pairs are solved for a query, and the answer is proved to be
-    that of solving all of them. Methods are those of scikit-learn's `NearestNeighbors` and `KNeighborsTransformer`.
+    A measure is a row of masses at the points, or one of `Clouds`, which bring their own points and
+    need no `points` here. With `normalize`, each is divided by its total first. `fit` builds an
+    index. A query then solves few pairs exactly, and its result is certified to equal that of
+    solving all pairs. Methods are those of scikit-learn's `NearestNeighbors` and
+    `KNeighborsTransformer`.
 
-    Threads may share a fitted one: searches go on side by side, and `add`, `remove` and `save` wait for their turn. Only
-    `fit` and `set_params` are for one thread while no other uses it.
+    Threads may share a fitted estimator: searches run concurrently, and `add`, `remove` and `save`
+    wait for them. `fit` and `set_params` require that no other thread uses the estimator.
 
     Parameters
     ----------
@@ -170,10 +171,10 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
-            One measure per row. Row i is measure number i. Rows without mass are left out, with a warning: no search
-            finds them, and nobody else gets their numbers. IDs of rows, such as the index of a DataFrame, become names of
-            measures, unless two are the same. A list of (masses, points) or of arrays of points stands for `Clouds`, all of
-            which have mass.
+            One measure per row. Row i is measure number i. Rows without mass are left out, with a
+            warning: no search finds them, and their numbers stay unused. IDs of rows, such as the
+            index of a DataFrame, become names of measures, unless two are the same. A list of
+            (masses, points) or of arrays of points stands for `Clouds`, all of which have mass.
         y : ignored
 
         Returns
@@ -211,7 +212,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return self
 
     def _fit_clouds(self, X: Any) -> WassersteinNeighbors:
-        """Builds the index of measures with points of their own."""
+        """Builds the index of a collection of clouds."""
         clouds = clouds_of(X, empty=self.penalty is not None)
         relaxed = self.penalty is not None or clouds.penalties is not None
         given = {"points": self.points, "cost": self.cost, "graph": self.graph, "model": self.model}
@@ -239,7 +240,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return_bounds: bool = False,
         return_names: bool = False,
     ) -> Any:
-        """The nearest measures of every query, the nearest first; ties by number.
+        """Finds the nearest measures of every query, the nearest first; lower numbers break ties.
 
         Parameters
         ----------
@@ -284,7 +285,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return_distance: bool = True,
         sort_results: bool = True,
     ) -> Any:
-        """All measures within a distance of every query, the distance included; exact at any `accuracy`.
+        """Finds all measures within a distance, inclusive, of every query; exact at any `accuracy`.
 
         Parameters
         ----------
@@ -294,7 +295,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
             The distance.
         return_distance : bool
         sort_results : bool
-            They are sorted in any case, the nearest first.
+            Whether neighbors are in the order of their distances, the nearest first; otherwise in that of
+            their numbers.
 
         Returns
         -------
@@ -302,14 +304,14 @@ class WassersteinNeighbors(  # type: ignore[misc]
             Only with `return_distance`.
         numbers : ndarray of arrays of int of shape (n_queries,)
         """
-        start, found, distances, *_ = self._within(X, radius)
+        start, found, distances, *_ = _ordered(self._within(X, radius), sort_results)
         numbers = _arrays(found, start)
         return (_arrays(distances, start), numbers) if return_distance else numbers
 
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity"
     ) -> sparse.csr_matrix:
-        """The graph of nearest neighbors, which scikit-learn takes for ``metric="precomputed"``.
+        """The graph of nearest neighbors, as scikit-learn expects for ``metric="precomputed"``.
 
         Parameters
         ----------
@@ -347,13 +349,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
         graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
         """
         _check_mode(mode)
-        return self._matrix(self._within(X, radius), mode)
+        return self._matrix(_ordered(self._within(X, radius), sort_results), mode)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Distances to the nearest measures, for a next step that has ``metric="precomputed"``.
 
-        As scikit-learn's `KNeighborsTransformer` has it, these are ``n_neighbors + 1``, for whoever is in the
-        collection finds itself.
+        A row has ``n_neighbors + 1`` entries, as in scikit-learn's `KNeighborsTransformer`, because
+        a measure of the collection finds itself.
 
         Parameters
         ----------
@@ -406,13 +408,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
     def add(self, X: Any) -> Integers:
-        """Adds measures to the collection, once no other thread searches it.
+        """Adds measures to the collection, after running searches of other threads have finished.
 
         Parameters
         ----------
         X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
-            None without mass. Where measures of the collection have names, those that are added need names, too, which
-            nobody has yet: the IDs of rows. Where they have none, IDs are left out.
+            All need mass. If measures of the collection have names, new measures need new names as
+            well: the IDs of rows. Otherwise, IDs are ignored.
 
         Returns
         -------
@@ -427,9 +429,10 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return np.arange(first, first + len(measures))
 
     def remove(self, numbers: Any) -> WassersteinNeighbors:
-        """Removes measures from the collection, once no other thread searches it; the others keep their numbers.
+        """Removes measures from the collection; the others keep their numbers.
 
-        Nothing of them stays in memory, nor in files that are written from now on.
+        It waits for running searches of other threads. Removed measures are deleted from memory,
+        and files that are saved later do not contain them.
 
         Parameters
         ----------
@@ -452,7 +455,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return self
 
     def expected_recall(self, n_neighbors: Optional[int] = None) -> float:
-        """The share of the true neighbors that ``accuracy="approximate"`` finds, measured on some of the collection.
+        """Estimates the recall of ``accuracy="approximate"`` on a sample of the collection.
 
         Parameters
         ----------
@@ -465,7 +468,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
             return self._index.expected_recall(k, threads_of(self.n_jobs), report)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the collection, its ground metric and all that was worked out to one file.
+        """Writes the collection, its ground metric and the index to one file.
 
         Parameters
         ----------
@@ -476,7 +479,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> WassersteinNeighbors:
-        """Reads what `save` has written, ready to answer.
+        """Reads a file written by `save`, ready for queries.
 
         The ground metric becomes `points`, `cost` or `graph`; other parameters are not in the file. A collection whose
         totals are not 1 needs ``set_params(normalize=False)``.
@@ -511,14 +514,14 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     @property
     def measure_names_(self) -> Optional[dict[int, str]]:
-        """What measures are called, by number."""
+        """Names of the measures by number, if they have any."""
         check_is_fitted(self)
         numbers, names = self._index.labels
         return None if names is None else dict(zip(numbers.tolist(), names))
 
     @property
     def nbytes_(self) -> int:
-        """Bytes that the index takes beside the ground metric and the measures."""
+        """Bytes of the index, without the ground metric and the measures."""
         check_is_fitted(self)
         return self._index.bytes
 
@@ -533,13 +536,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return with_normalize(super().__repr__(N_CHAR_MAX), self.normalize)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles of version 0.2 have no such parameter, and a number in place of the property.
+        # Pickles of version 0.2 lack these parameters, and store `n_samples_fit_` as a number.
         kept = {name: value for name, value in state.items() if name != "n_samples_fit_"}
         super().__setstate__({"normalize": True, "penalty": None, "device": None, **kept})
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
-        state.pop("_kept_device_search", None)  # what lies on a device does not travel
+        state.pop("_kept_device_search", None)  # device memory cannot be pickled
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -549,7 +552,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return tags
 
     def _check(self) -> None:
-        """Refuses parameters that cannot be used."""
+        """Validates the parameters."""
         _core.check_search_accuracy(self.accuracy)
         memory = self.memory
         number = isinstance(memory, (int, np.integer)) and not isinstance(memory, bool)
@@ -574,7 +577,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return ground_of(source.points, source.cost, source.graph, source.metric, source.weight, source.period)
 
     def _names(self, reset: bool) -> Optional[Sequence[Any]]:
-        """Names of the points that columns are matched to."""
+        """Returns the names of the points, to which columns are matched."""
         model = self.model
         source = self if model is None else model
         names = names_of_ground(source.points, source.cost, source.graph)
@@ -583,12 +586,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return names if hasattr(self, "feature_names_in_") else names or self._index.names
 
     def _rows(self, X: Any) -> Any:
-        """Rows as scikit-learn checks them."""
+        """Validates rows with the checks of scikit-learn."""
         check_is_fitted(self)
         return rows_of(self, self._named(X, reset=False), self._names(reset=False), reset=False)
 
     def _named(self, X: Any, reset: bool) -> Any:
-        """Rows that are given as ``{node: mass}``, with the names of the points; others as they are."""
+        """Places dicts ``{node: mass}`` and `Measures` on the points; returns other rows as is."""
         if not (are_mappings(X) or isinstance(X, Measures)):
             return X
         source = self if self.model is None else self.model
@@ -617,7 +620,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return self._search(None if X is None else self._rows(X), k)
 
     def _search(self, rows: Any, k: int) -> _core._Found:
-        """The nearest of rows, of clouds, or of the collection's own."""
+        """Finds the neighbors of rows, of clouds, or (`None`) of the collection's own measures."""
         as_they_are = rows is None or isinstance(rows, _core.Clouds)
         if not as_they_are and self.device is None and processes():
             return spread_search(self._index, rows, self.normalize, k, self.accuracy)
@@ -629,7 +632,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
             return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
 
     def _device_search(self) -> Optional[DeviceSearch]:
-        """What bounds pairs on the device, if one is named and there is something to search."""
+        """Returns the cached search on the device, or `None` if a search does not use one."""
         if self.device is None or self.accuracy == "approximate" or not self._index.present:
             return None
         kept = self.__dict__.get("_kept_device_search")
@@ -651,18 +654,18 @@ class WassersteinNeighbors(  # type: ignore[misc]
         start, numbers, distances, *_ = found
         values = np.ones_like(distances) if mode == "connectivity" else distances
         shape = (len(start) - 1, self.n_samples_fit_)
-        # Not an array: scanpy, for one, asks graphs for what only a matrix has.
+        # A matrix, because packages such as scanpy use methods that sparse arrays lack.
         return sparse.csr_matrix((values, numbers, start), shape=shape)
 
     def _rows_with_mass(self, rows: Any) -> Optional[Integers]:
-        """The rows that have mass; `None` where all have, or have to."""
+        """Returns the rows that have mass; `None` if all have, or if all are required to."""
         if isinstance(rows, Measures) or not self.normalize:
             return None
         heavy = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() > 0)
         return None if len(heavy) == rows.shape[0] else heavy
 
     def _called(self, numbers: Integers) -> Any:
-        """Names in place of numbers."""
+        """Returns the names of measures for their numbers."""
         names = self.measure_names_
         if names is None:
             raise ValueError("the measures have no names; fit a DataFrame, or Measures, whose rows have IDs, no two the same")
@@ -671,7 +674,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
 
 def _names_of(X: Any) -> Optional[list[str]]:
-    """IDs of rows as names; those that only count from 0 are none."""
+    """Returns IDs of rows as names, or `None` if they are 0, 1, …"""
     return None if are_mappings(X) else names_of_labels(ids_of(X))
 
 
@@ -690,8 +693,17 @@ def _check_mode(mode: str) -> None:
 
 
 def _arrays(values: Any, start: Integers) -> Any:
-    """One array for each query, in an array."""
+    """Returns an array of arrays, one for each query."""
     parts = np.empty(len(start) - 1, dtype=object)
     for row in range(len(parts)):
         parts[row] = values[start[row] : start[row + 1]].copy()
     return parts
+
+
+def _ordered(found: _core._Found, by_distance: bool) -> _core._Found:
+    """Sorts the neighbors of each query by number, unless `by_distance`."""
+    if by_distance:
+        return found
+    start, numbers, distances, *rest = found
+    order = np.lexsort((numbers, np.repeat(np.arange(len(start) - 1), np.diff(start))))
+    return (start, numbers[order], distances[order], *rest)  # type: ignore[return-value]

@@ -1,17 +1,21 @@
-"""Lower bounds of many pairs of small measures at once, for searches with a device.
+"""Batched lower bounds of transport distances between small measures, for searches on a GPU.
 
-Measures of a collection share their points, so the costs from the points of all queries at hand to those of the collection are
-worked out once, as a table on the device. A pair is then one small problem: its costs are gathered from the table, mass that both have at a
-point is left out where costs obey the triangle inequality, duals are swept at a falling ε, as `_sweeps` does it, and made feasible:
-``v_j = min_i c_ij - u_i``, ``u_i = min_j c_ij - v_j``. What they are worth is the bound.
+Measures of a collection share their points, so the cost matrix from the points of a batch of
+queries to those of the collection is computed once, on the device. Each pair is then one small
+transport problem. Its costs are gathered from the matrix. Where costs satisfy the triangle
+inequality, mass that both measures have at the same point is subtracted. Sinkhorn iterations with
+decreasing ε compute dual values, and c-transforms make them feasible:
+``v_j = min_i c_ij - u_i``, ``u_i = min_j c_ij - v_j``. The dual objective is the lower bound.
 
-What roundings may lose: costs are off by at most `lost` (see `_sweeps`). How duals were found does not matter: whatever the u are, the last minima make
-``u_i + v_j`` at most the cost as computed, up to one rounding of a dual. The sums are in double precision. `lost` and four roundings of the largest duals are
-taken off, so that no bound is above the distance, wherever distances are normal numbers.
+Rounding: costs have an error of at most `lost` (`metric::kernels::formulas` of the compiled half).
+Errors of the iterations do not matter: for any u, the final c-transforms make ``u_i + v_j`` at most
+the computed cost, up to one rounding of a dual value (`solve::single_problem`). Subtracting `lost`
+and the `slack` of the largest dual values keeps every bound at most the distance, as long as
+distances are normal floating-point numbers.
 
-Cost: for q points of queries, p points of the collection with d coordinates, and pairs of n by m points: q p d steps and q p numbers in
-memory, then n m steps a pair for each sweep, in registers. At every ε the plan is computed once from the duals so far, and sweeps
-only scale it.
+Cost for q points of queries, p points of the collection with d coordinates, and pairs of n by m
+points: q p d steps and q p numbers in memory, then n m steps per pair and iteration, in registers.
+At every ε the plan is computed once from the current duals, and the iterations only scale it.
 """
 
 from __future__ import annotations
@@ -28,34 +32,34 @@ import numpy.typing as npt
 from . import _core
 from ._card import cost_table
 from ._devices import engine_on, memory_errors
-from ._sweeps import FORMULAS, losses, placed
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-#: Blurs in typical costs, and sweeps at each.
+#: Each ε as a multiple of the typical cost, and its number of Sinkhorn iterations.
 SCHEDULE = ((0.1, 3), (0.05, 3), (0.025, 5), (0.0125, 6))
-#: The most points of a measure that a device takes: a pair stays in registers.
+#: The largest support of a measure that the device supports: a pair has to fit in registers.
 MOST_POINTS = 256
-#: Queries at a time: the host solves the pairs of some while the device bounds those of the next.
+#: Queries per batch, initially and at most. The host solves one batch while the device bounds the
+#: next.
 _AT_FIRST, _AT_ONCE = 64, 1024
-#: Likely neighbors that are listed at the same time.
+#: The largest number of candidate pairs that are listed at the same time.
 _MOST_LIKELY = 1 << 23
-#: Costs in the table at the same time: 1 GiB.
+#: The largest number of entries of the cost matrix: 1 GiB.
 _MOST_COSTS = 1 << 28
-#: Likely neighbors that may be bounded, at least, and those that are in any case, for each neighbor that is asked for.
+#: Candidates per query: `_LIKELY`, or `_LIKELY_EACH` per neighbor if that is more. The device
+#: always bounds the first `_FIRST`, or `_FIRST_EACH` per neighbor.
 _LIKELY, _LIKELY_EACH, _FIRST, _FIRST_EACH = 512, 16, 32, 4
-#: The k-th of the bounds times this is about the distance of the k-th neighbor, as in the compiled half.
+#: The k-th smallest bound times this estimates the distance of the k-th neighbor, as in the
+#: compiled half.
 _BEYOND = 1.01
-#: Metrics whose costs are no less than a way around.
-_WITH_TRIANGLES = ("euclidean", "manhattan", "chebyshev")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Measures: where the points of each begin, the places of these, their masses in a total of 1, and the totals they had.
+    """Measures in compressed sparse row format, normalized, with their original totals.
 
-    Those with more points than a device takes have none here.
+    Measures with more than `MOST_POINTS` points are left empty.
     """
 
     start: Integers
@@ -65,7 +69,7 @@ class Rows:
 
     @staticmethod
     def of(measures: _core.Measures) -> Rows:
-        """Measures of the compiled half."""
+        """Converts measures of the compiled half."""
         start, places, masses, _ = measures.compressed()
         start = np.asarray(start, np.int64)
         sizes = np.diff(start)
@@ -76,27 +80,27 @@ class Rows:
         return Rows(np.concatenate([[0], np.cumsum(kept)]), np.asarray(places, np.int64)[here], shares, totals)
 
     def some(self, first: int, last: int) -> Rows:
-        """The measures from one to another."""
+        """Returns the measures `first` to `last`, exclusive."""
         here = slice(self.start[first], self.start[last])
         start = self.start[first : last + 1] - self.start[first]
         return Rows(start, self.places[here], self.masses[here], self.totals[first:last])
 
 
 class Engine:
-    """The steps in NumPy, which judge those of devices."""
+    """Reference implementation in NumPy, against which GPU engines are tested."""
 
     table: Any
 
     def lay_out(self, points: Any, formula: str, triangles: bool, lost: float) -> None:
-        """The points that measures are on."""
+        """Sets the points of the measures, the cost formula and its rounding error."""
         self.points, self.formula, self.triangles, self.lost = points, formula, triangles, lost
 
     def keep(self, rows: Rows) -> Any:
-        """Measures of a collection."""
+        """Stores the measures of the collection on the device."""
         return rows
 
     def begin(self, queries: Rows, rows: Any) -> None:
-        """Works out the costs from all points of some queries to those of the collection."""
+        """Computes the cost matrix from the points of some queries to those of the collection."""
         self.queries, self.rows = queries, rows
         used, self.columns = np.unique(rows.places, return_inverse=True)
         asked, self.lines = np.unique(queries.places, return_inverse=True)
@@ -104,7 +108,7 @@ class Engine:
         self.stages = stages_of(some_costs(self.table).mean())
 
     def bounds(self, queries: Integers, rows: Integers) -> Floats:
-        """Lower bounds of pairs: a query, and a measure of the collection."""
+        """Computes lower bounds for pairs of a query and a measure of the collection."""
         return np.array([self._bound(query, row) for query, row in zip(queries, rows)])
 
     def _bound(self, query: int, row: int) -> float:
@@ -119,7 +123,8 @@ class Engine:
         cost, a, b = cost[a > 0][:, b > 0], a[a > 0], b[b > 0]
         if not len(a) or not len(b):
             return 0.0
-        # Feasible duals that every point attains with some other, so that no sum on a device vanishes.
+        # Feasible initial duals, tight in at least one pair for every point, so that no sum on a
+        # device underflows to 0.
         u = cost.min(axis=1)
         v = (cost - u[:, None]).min(axis=0)
         u = (cost - v).min(axis=1)
@@ -134,18 +139,18 @@ class Engine:
 
 
 def slack(u: Any, v: Any) -> Any:
-    """What roundings of duals may make of a bound: four of the largest in single precision, and the sums in double."""
-    return (4 * 2.0**-24 + 1e-12) * (u + v)
+    """Returns the largest rounding error of a bound, from the largest dual value of either side."""
+    return _core.LOST_BY_DUALS * (u + v)
 
 
 def some_costs(table: Any) -> Any:
-    """Costs from all over a table."""
+    """Returns a regular sample of the cost matrix."""
     rows, columns = (max(1, size // 64) for size in table.shape)
     return table[::rows, ::columns]
 
 
 def stages_of(typical: Any) -> list[tuple[float, int]]:
-    """Every ε, and the sweeps at it."""
+    """Returns each ε and its number of iterations."""
     return [(blur * max(float(typical), 1e-6), sweeps) for blur, sweeps in SCHEDULE]
 
 
@@ -155,25 +160,22 @@ def _log_sum(exponents: Any, axis: int) -> Any:
 
 
 class DeviceSearch:
-    """An index whose likely neighbors a device bounds, while the compiled half proves and solves."""
+    """Neighbor search in which a device bounds candidates and the compiled half solves pairs."""
 
     def __init__(self, index: _core.Index, device: str) -> None:
         self.index, self.device, self.state = index, device, state_of(index)
-        self.turn = Lock()  # the engine works for one search at a time
-        ground = index.ground
-        given = ground.coordinates()
-        if index.is_of_clouds or given is None or given[1] not in FORMULAS or ground.period() is not None:
+        self.turn = Lock()  # the engine runs one search at a time
+        found = None if index.is_of_clouds else index.ground.device_points()
+        if found is None:
             raise ValueError(
-                f"a search with a device is for measures on shared points with the metrics {', '.join(FORMULAS)}, without a "
-                "period and with coordinates whose squares are numbers; leave out `device`"
+                "a search with a device is for measures on shared points with the metrics euclidean, sqeuclidean, manhattan and "
+                "chebyshev, without a period and with coordinates whose squares are numbers; leave out `device`"
             )
-        points, metric = given
         self.engine: Engine = engine_on(device, Engine, "_pair_bounds_cuda")
         self.numbers, measures = index.layout()
         with self._memory():
-            formula = FORMULAS[metric]
-            coordinates, self.worth = placed(points, formula)
-            self.engine.lay_out(coordinates, formula, metric in _WITH_TRIANGLES, losses(formula, points.shape[1])[1])
+            formula, coordinates, self.unit_cost, lost, stays_put = found
+            self.engine.lay_out(coordinates, formula, stays_put, lost)
             self.rows = Rows.of(measures)
             self.sizes = np.diff(self.rows.start)
             self.kept = self.engine.keep(self.rows)
@@ -182,7 +184,7 @@ class DeviceSearch:
     def search(
         self, queries: Any, k: int, radius: Optional[float], accuracy: Any, threads: int, report: Any
     ) -> _core._Found:
-        """As `nearest` and `radius` of the index."""
+        """Answers k-nearest-neighbor or range queries, like `nearest` and `radius` of the index."""
         asked = self._own() if queries is None else Rows.of(queries)
         rows, count = len(asked.totals), max(_LIKELY, _LIKELY_EACH * k)
         at_once = max(1, _MOST_LIKELY // min(count, max(1, len(self.numbers))))
@@ -190,7 +192,8 @@ class DeviceSearch:
         with ThreadPoolExecutor(1) as ahead:
             for first in range(0, rows, at_once):
                 group = first, min(first + at_once, rows)
-                # All at once: behind the searches of others they would wait for these.
+                # One call per group: a call for each part would queue behind the searches of the
+                # other parts.
                 likely = self.index.likely(queries, group, count, threads)
                 parts = list(self._parts(asked, group))
 
@@ -210,15 +213,17 @@ class DeviceSearch:
         return memory_errors("measures", self.device, "points")
 
     def _own(self) -> Rows:
-        """The collection's own measures, by number; those that were removed have no points."""
+        """Returns the collection's own measures by number; removed measures are empty."""
         numbers = len(self.index)
         sizes, totals = np.zeros(numbers, np.int64), np.ones(numbers)
         sizes[self.numbers], totals[self.numbers] = self.sizes, self.rows.totals
         return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses, totals)
 
     def _parts(self, asked: Rows, group: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Some queries at a time, whose costs fit into a table; few at first, so that the host soon has something to do,
-        and then twice as many."""
+        """Yields ranges of queries whose cost matrix fits in memory.
+
+        The first range is small, so that the host starts early; then sizes double.
+        """
         most = max(MOST_POINTS, _MOST_COSTS // max(self.used, 1))
         first, at_once = group[0], _AT_FIRST
         while first < group[1]:
@@ -228,12 +233,13 @@ class DeviceSearch:
             first, at_once = last, min(2 * at_once, _AT_ONCE)
 
     def _given(self, some: Rows, likely: _core._BoundsOfQueries, k: int, radius: Optional[float]) -> _core._BoundsOfQueries:
-        """Bounds of the likely neighbors of some queries."""
+        """Computes bounds of the candidates of a batch of queries."""
         start, numbers, shared = likely
         query = np.repeat(np.arange(len(start) - 1), np.diff(start))
         rank = np.arange(len(numbers)) - start[query]
         rows = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        # One that was added since, or has too many points, is not on the device, and is looked into as ever.
+        # A measure that was added since, or that has too many points, is not on the device and is
+        # searched by the compiled half alone.
         known = (self.numbers[rows] == numbers) & (self.sizes[rows] > 0) & (np.diff(some.start)[query] > 0)
         if not known.any():
             return np.zeros(len(start), np.int64), numbers[:0], shared[:0]
@@ -252,16 +258,16 @@ class DeviceSearch:
         return np.concatenate([[0], np.cumsum(counts)]), numbers[there], bounds[there]
 
     def _bounds(self, queries: Integers, rows: Integers) -> Floats:
-        return self.engine.bounds(queries, rows) * self.worth * (1 - 1e-12)
+        return self.engine.bounds(queries, rows) * self.unit_cost
 
 
 def state_of(index: _core.Index) -> tuple[int, int]:
-    """What changes with every measure that is added or removed."""
+    """Returns a value that changes whenever a measure is added or removed."""
     return len(index), index.present
 
 
 def _kth(query: Integers, bounds: Floats, counts: npt.NDArray[np.bool_], k: int, queries: int) -> Floats:
-    """The k-th least bound of each query; infinite where there are fewer."""
+    """Returns the k-th smallest bound of each query, or infinity if it has fewer."""
     query, bounds = query[counts], bounds[counts]
     order = np.lexsort((bounds, query))
     begin = np.searchsorted(query[order], np.arange(queries + 1))
@@ -272,19 +278,19 @@ def _kth(query: Integers, bounds: Floats, counts: npt.NDArray[np.bool_], k: int,
 
 
 def _some(bounds: _core._BoundsOfQueries, first: int, last: int) -> _core._BoundsOfQueries:
-    """The bounds of the queries from one to another."""
+    """Returns the bounds of the queries `first` to `last`, exclusive."""
     start, numbers, of = bounds
     here = slice(start[first], start[last])
     return start[first : last + 1] - start[first], numbers[here], of[here]
 
 
 def _shifted(report: Any, done: int, total: int) -> Any:
-    """Tells of some queries as a part of all."""
+    """Returns a progress callback that reports a batch as part of all queries."""
     return lambda task, now, _: report(task, done + now, total)
 
 
 def _joined(found: list[_core._Found]) -> _core._Found:
-    """What parts have found, as one."""
+    """Concatenates the results of batches."""
     each = np.concatenate([[0], *(np.diff(part[0]) for part in found)])
     numbers, distances, bounds, solved = (np.concatenate([part[k] for part in found]) for k in range(1, 5))
     return np.cumsum(each), numbers, distances, bounds, solved

@@ -1,4 +1,4 @@
-"""The steps of `_pair_bounds` on a GPU, by two kernels of Triton."""
+"""The bounds of `_pair_bounds` on a GPU, with two Triton kernels."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import triton.language as tl
 from ._card_cuda import FORMULAS, check_device, more
 from ._pair_bounds import MOST_POINTS, Engine, Rows, slack, some_costs, stages_of
 
-#: Sizes of tiles, each compiled once.
+#: Tile sizes; the kernel is compiled once for each.
 _SIZES = (32, 64, 128, MOST_POINTS)
 _WARPS = {32: 1, 64: 4, 128: 16, MOST_POINTS: 16}
 _TILE = 64
-#: The exponent of what is not there.
+#: The exponent of padding and massless entries.
 _NOTHING = tl.constexpr(-1e30)
 
 
@@ -25,7 +25,7 @@ _NOTHING = tl.constexpr(-1e30)
 def _costs(  # type: ignore[no-untyped-def]
     left, right, out, dim, height, width, TILE: tl.constexpr, FORMULA: tl.constexpr
 ):  # fmt: skip
-    """A tile of the table of costs; coordinates lie one after another."""
+    """Computes a tile of the cost matrix; arrays store one coordinate after another."""
     rows = tl.program_id(1) * TILE + tl.arange(0, TILE)
     columns = tl.program_id(0) * TILE + tl.arange(0, TILE)
     a_at = left + rows
@@ -46,7 +46,10 @@ def _pairs(  # type: ignore[no-untyped-def]
     factors, sweeps, stages, out, largest_u, largest_v,
     N: tl.constexpr, M: tl.constexpr, TRIANGLES: tl.constexpr,
 ):  # fmt: skip
-    """One pair, whose costs stay in registers: mass that both have is left out, duals are swept and made feasible."""
+    """Computes the bound of one pair, with costs in registers.
+
+    With `TRIANGLES`, the kernel first subtracts mass that both measures have at the same point.
+    """
     pair = tl.program_id(0)
     query, row = tl.load(queries + pair), tl.load(rows + pair)
     r_at = tl.load(r_start + row) + tl.arange(0, N)
@@ -64,7 +67,8 @@ def _pairs(  # type: ignore[no-untyped-def]
         both = tl.where(here[:, None] == other[None, :], tl.minimum(a[:, None], b[None, :]), 0.0)
         a -= tl.sum(both, axis=1)
         b -= tl.sum(both, axis=0)
-    # Feasible duals that every point attains with some other, so that no sum below vanishes.
+    # Feasible initial duals, tight in at least one pair for every point, so that no sum below
+    # underflows to 0.
     some_a, some_b = tl.where(a > 0, 0.0, _NOTHING), tl.where(b > 0, 0.0, _NOTHING)
     u = tl.min(cost - some_b[None, :], axis=1)
     v = tl.min(cost - (u + some_a)[:, None], axis=0)
@@ -81,11 +85,11 @@ def _pairs(  # type: ignore[no-untyped-def]
             to_query = 1.0 / tl.where(of_query > 0, tl.sum(plan * (of_row * to_row)[:, None], axis=0), 1.0)
         u += tl.log2(to_row) / factor
         v += tl.log2(to_query) / factor
-    # What has no mass keeps nobody from anything.
+    # Points without mass impose no constraint.
     u = tl.where(a > 0, tl.min(cost - tl.where(b > 0, v, _NOTHING)[None, :], axis=1), _NOTHING)
     v = tl.min(cost - u[:, None], axis=0)
     worth = tl.sum(tl.where(a > 0, a * u.to(tl.float64), 0.0)) + tl.sum(tl.where(b > 0, b * v.to(tl.float64), 0.0))
-    # Without mass on both sides there is nothing to prove.
+    # The bound is 0 unless both sides have mass left.
     is_there = (tl.sum((a > 0).to(tl.int32)) > 0) & (tl.sum((b > 0).to(tl.int32)) > 0)
     tl.store(out + pair, tl.where(is_there, worth, 0.0))
     tl.store(largest_u + pair, tl.max(tl.where(a > 0, tl.abs(u), 0.0)))
@@ -93,7 +97,7 @@ def _pairs(  # type: ignore[no-untyped-def]
 
 
 class Cuda(Engine):
-    """The steps on one GPU."""
+    """Lower bounds on one GPU."""
 
     def __init__(self, device: str) -> None:
         self.device = check_device(device)
@@ -111,7 +115,7 @@ class Cuda(Engine):
         return self._lines(self._on_device(used, np.int64)), [self._on_device(*array) for array in arrays]
 
     def _lines(self, places: Any) -> Any:
-        """Coordinates of some points, one after another, padded to whole tiles."""
+        """Returns the transposed coordinates of some points, padded to whole tiles."""
         size = -(-len(places) // _TILE) * _TILE
         lines = torch.zeros((self.points.shape[1], size), dtype=torch.float32, device=self.device)
         lines[:, : len(places)] = self.points[places].T
@@ -134,7 +138,7 @@ class Cuda(Engine):
         self.sweeps = self._on_device(stages[:, 1], np.int32)
 
     def bounds(self, queries: Any, rows: Any) -> Any:
-        # Those of a size together: a kernel is compiled for each.
+        # Pairs are grouped by tile size, because each size has its own compiled kernel.
         kinds = np.searchsorted(_SIZES, np.maximum(self.sizes[rows], self.asked_sizes[queries]))
         found = np.empty(len(queries))
         parts = [(some, self._some(queries[some], rows[some], size)) for size, some in _by_size(kinds)]
@@ -143,7 +147,7 @@ class Cuda(Engine):
         return found
 
     def _some(self, queries: Any, rows: Any, size: int) -> tuple[Any, Any, Any]:
-        """The bounds of pairs that fit into tiles of a size."""
+        """Computes the bounds of pairs in tiles of one size."""
         worth = torch.empty(len(queries), dtype=torch.float64, device=self.device)
         u, v = torch.empty_like(worth, dtype=torch.float32), torch.empty_like(worth, dtype=torch.float32)
         with torch.cuda.device(self.device):
@@ -156,6 +160,6 @@ class Cuda(Engine):
 
 
 def _by_size(kinds: Any) -> Iterator[tuple[int, Any]]:
-    """The sizes of tiles, and which pairs take each."""
+    """Yields each tile size with the indices of its pairs."""
     for kind in np.unique(kinds):
         yield _SIZES[kind], np.flatnonzero(kinds == kind)

@@ -1,4 +1,4 @@
-"""Indexes that are the parts of one collection: where each is, and what they find together."""
+"""Search of a collection that is split into several indexes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._estimator import _parameters
 from ._inputs import Floats, Integers
 from ._neighbors import WassersteinNeighbors
 
-# Distances and numbers of so many nearest, infinite and -1 where there are fewer, and for each query the bound of what
-# was left out.
+# Distances and numbers of the k nearest of each query, padded with infinity and -1, and a lower
+# bound of the distances of all others.
 PartFound = tuple[Floats, Integers, Floats]
 
 
 def _bytes_of(index: _core.Index) -> int:
-    """About the bytes of an index with its measures, so that Dask brings queries to it and not it to queries."""
+    """Estimates the bytes of an index with its measures, so that Dask moves queries instead."""
     return 2 * index.bytes
 
 
@@ -29,17 +29,17 @@ sizeof.register(_core.Index, _bytes_of)
 
 
 class PartFacts(NamedTuple):
-    """What a client has to know of an index on a worker."""
+    """Metadata of an index on a worker, as the client needs it."""
 
     points: int
     names: Optional[list[str]]
     ground: str  # a token of the ground metric
-    numbers: int  # that were given out
+    numbers: int  # numbers assigned so far, including removed measures
     present: int
 
 
 class Parts(NamedTuple):
-    """The parts of a collection, as the keys of their indexes, and what they have in common."""
+    """The parts of a collection: keys of their indexes, metadata and shared settings."""
 
     keys: list[Any]
     facts: list[PartFacts]
@@ -48,11 +48,15 @@ class Parts(NamedTuple):
 
     @property
     def firsts(self) -> list[int]:
-        """The number of the first measure of every part among all."""
+        """The number of the first measure of every part within the collection."""
         return [sum(facts.numbers for facts in self.facts[:part]) for part in range(len(self.facts))]
 
     def waves(self, early_stop: bool) -> list[range]:
-        """Parts that are asked at the same time: 1, 1, 2, 4, …, so that later ones know how far to look; or all."""
+        """Returns groups of parts that are searched concurrently.
+
+        With `early_stop` their sizes are 1, 1, 2, 4, …, and distances found by earlier groups limit
+        the searches of later ones. Otherwise all parts are one group.
+        """
         borders = [0]
         while borders[-1] < len(self.keys):
             at = borders[-1]
@@ -61,12 +65,12 @@ class Parts(NamedTuple):
 
 
 def are_parts(model: Any) -> bool:
-    """Whether it is a list of indexes."""
+    """Checks whether the model is a list of indexes."""
     return isinstance(model, (list, tuple))
 
 
 def checked(given: Any) -> tuple[bool, Any]:
-    """What parts have in common as they are given: whether rows are normalized, and the accuracy."""
+    """Returns the shared settings of the parts, `normalize` and `accuracy`, if they agree."""
     if not given:
         raise ValueError("the list of parts is empty; give files of indexes or fitted WassersteinNeighbors")
     asked = []
@@ -85,7 +89,7 @@ def checked(given: Any) -> tuple[bool, Any]:
 
 
 def check_facts(given: Any, facts: list[PartFacts]) -> None:
-    """Refuses parts on different points."""
+    """Raises an error if parts have different points."""
     called = [f" ({os.fspath(part)})" if isinstance(part, (str, os.PathLike)) else "" for part in given]
     for place, other in enumerate(facts):
         if (other.points, other.names, other.ground) != (facts[0].points, facts[0].names, facts[0].ground):
@@ -94,18 +98,18 @@ def check_facts(given: Any, facts: list[PartFacts]) -> None:
             )
 
 
-# What workers do.
+# Tasks of workers.
 
 
 def load(path: str) -> _core.Index:
-    """The index of a file."""
+    """Reads the index in a file."""
     return _core.Index.load(path)
 
 
 def facts_of(index: _core.Index) -> PartFacts:
     ground = index.ground
     if index.is_of_clouds:
-        # Every part has its own points; what they share is the space.
+        # Every part has its own points; parts share the metric and the dimension.
         given = _parameters(ground)
         dim = given.pop("points").shape[1]
         return PartFacts(dim, None, tokenize("clouds", given, index.penalty), len(index), index.present)
@@ -115,7 +119,7 @@ def facts_of(index: _core.Index) -> PartFacts:
 def search_part(
     index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, first: int, known: Optional[PartFound]
 ) -> PartFound:
-    """What a part finds, in numbers from `first` on; no farther than what is known makes it."""
+    """Searches a part whose numbers begin at `first`, within the k-th distances in `known`."""
     limits = None if known is None or not k else known[0][:, -1].tolist()
     start, numbers, distances, bounds, _ = search(index, queries, normalize, k, accuracy, limits)
     each = np.diff(start)
@@ -126,7 +130,7 @@ def search_part(
 
 
 def merged(k: int, lists: list[Optional[PartFound]]) -> PartFound:
-    """The nearest of what several parts have found, and the least bound of what is in none of the lists."""
+    """Merges the neighbors of several parts, and the lower bounds of all measures left out."""
     distances, numbers, bounds = zip(*(found for found in lists if found is not None))
     near, called = nearest(np.concatenate(distances, axis=1), np.concatenate(numbers, axis=1), k + 1)
     bound = np.min([*bounds, *near[:, k:].T], axis=0)
@@ -134,5 +138,5 @@ def merged(k: int, lists: list[Optional[PartFound]]) -> PartFound:
 
 
 def listed(found: PartFound) -> list[PartFound]:
-    """As other blocks are found."""
+    """Wraps the result of a part as a list, the format of other block results."""
     return [found]

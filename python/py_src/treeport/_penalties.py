@@ -1,4 +1,4 @@
-"""Penalties of mass that is left behind: one for all points, or one for each."""
+"""Penalties of unmoved mass: one for all points, or one for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Penalty = Union[None, float, Floats, tuple[Floats, Floats]]
 
 
 def penalty_of(penalty: Any, has_two_sets: bool = False) -> Penalty:
-    """One number, one for each point, or where `a` and `b` have points of their own a pair of those."""
+    """Parses a number, an array, or a pair of arrays if `a` and `b` have different points."""
     if penalty is None or isinstance(penalty, (int, float)):
         return penalty
     if isinstance(penalty, tuple):
@@ -29,6 +29,11 @@ def penalty_of(penalty: Any, has_two_sets: bool = False) -> Penalty:
 
 def _of_points(penalties: Any) -> Floats:
     found: Floats = array_of(penalties, np.float64)
+    if found.ndim == 0:
+        raise ValueError(
+            f"penalty is a tuple that holds the number {float(found)}; a tuple holds two arrays, a number for each point of a and "
+            "for each point of b (`np.full(n, …)`), and one number alone is that of all points"
+        )
     if found.ndim != 1:
         raise ValueError(f"penalties are an array of shape {found.shape}; give one axis, a number for each point")
     return found  # type: ignore[no-any-return]

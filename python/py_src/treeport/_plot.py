@@ -1,4 +1,4 @@
-"""Pictures of trees and of tables of distances; needs matplotlib."""
+"""Plots of trees and of distance tables, with matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def axes(ax: Optional[Axes], width: float, height: float, what: str) -> Axes:
-    """Where to draw: the axes given, or those of a new figure."""
+    """Returns the axes given, or those of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -26,14 +26,14 @@ def axes(ax: Optional[Axes], width: float, height: float, what: str) -> Axes:
 
 
 def draw(tree: Tree, ax: Optional[Axes], max_rows: int) -> Axes:
-    """Draws a tree from left to right."""
+    """Draws a tree with its root at the left."""
     if max_rows < 4:
         raise ValueError(f"max_rows is {max_rows}; at least 4 are needed")
     parent, x, y, groups = sketch(tree, max_rows)
     ax = axes(ax, 7.0, 1.0 + 0.19 * max(len(groups), 8), "Tree.plot")
     from matplotlib.collections import LineCollection, PolyCollection
 
-    # Along the edge at the child's place, then up or down to the parent's.
+    # A horizontal line at the child's height, then a vertical line to the parent's height.
     along = np.stack([np.stack([x[parent], y], 1), np.stack([x, y], 1)], 1)
     across = np.stack([np.stack([x[parent], y], 1), np.stack([x[parent], y[parent]], 1)], 1)
     lines: Any = np.concatenate([along, across])

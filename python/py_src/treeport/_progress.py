@@ -1,4 +1,4 @@
-"""A progress bar for `verbose`: on stderr, and in notebooks a line of the cell's output that changes in place."""
+"""Progress bars for `verbose`: on stderr, or in notebooks a line updated in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 
 class Bar:
-    """Shows how far work is; the compiled half calls it a few times a second."""
+    """Progress bar that the compiled half calls a few times per second."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -21,7 +21,7 @@ class Bar:
     def __call__(self, task: str, done: int, total: int) -> None:
         self.task = task or self.title
         seconds = time.monotonic() - self.begun
-        if not total:  # how much there is to do is not known, or not yet
+        if not total:  # the amount of work is unknown, possibly only for now
             self._show(f"{self.task} {seconds:.0f} s")
             return
         share = done / total
@@ -30,15 +30,20 @@ class Bar:
         self._show(f"{self.task} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")
 
     def expect(self, what: str) -> None:
-        """Says roughly what the work will take, before it begins."""
+        """Prints a rough estimate of the work before it begins."""
         sys.stderr.write(f"{self.title}: {what}, roughly\n")
+        sys.stderr.flush()
+
+    def explain(self, route: str) -> None:
+        """Prints the solvers that will run, and the reason."""
+        sys.stderr.write(f"{self.title}: {route}\n")
         sys.stderr.flush()
 
     def _show(self, line: str) -> None:
         if self.handle is not None:
             self.handle.update({"text/plain": line}, raw=True)
             return
-        # Blanks over what a longer line has left.
+        # Padding overwrites the rest of a longer line.
         sys.stderr.write("\r" + line.ljust(self.shown))
         sys.stderr.flush()
         self.shown = len(line)
@@ -59,7 +64,7 @@ class Bar:
 
 
 class Silent:
-    """Stands where a bar would."""
+    """Context manager in place of a bar, without output."""
 
     def __enter__(self) -> None:
         return None
@@ -69,9 +74,9 @@ class Silent:
 
 
 def in_notebook() -> Any:
-    """A place in the output of a notebook's cell; `None` anywhere else.
+    """Returns an updatable display in the output of a notebook's cell; `None` outside notebooks.
 
-    Lines that end in a carriage return stay in a saved notebook, one after the other; such a place keeps the last.
+    A saved notebook keeps all lines that end in a carriage return. A display keeps only the last.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
@@ -79,10 +84,10 @@ def in_notebook() -> Any:
         return None
     from IPython.display import display
 
-    place: Any = display  # untyped where IPython has types at all
+    place: Any = display  # untyped even in versions of IPython with types
     return place({"text/plain": ""}, raw=True, display_id=True)
 
 
 def bar(title: str, verbose: bool) -> Bar | Silent:
-    """A bar, or none."""
+    """Returns a progress bar if `verbose`, or else a silent context manager."""
     return Bar(title) if verbose else Silent()

@@ -1,4 +1,4 @@
-"""Files of measures, with the names they have."""
+"""Readers of measure files, with row and column names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ._inputs import NamedTable, names_of_labels, texts
 
 
 def read(path: str, transpose: bool, empty: bool = False) -> Any:
-    """What a file of measures holds: a table that Python has read, or what the compiled half has."""
+    """Reads a file of measures in Python, or in the compiled half if it supports the format."""
     kind, by_core = _core.format_of(path)
-    if by_core or transpose:  # which is for tables of text alone, as the compiled half says
+    if by_core or transpose:  # the compiled half rejects `transpose` for other formats than text
         return _core.Measures.read(path, transpose, empty)
     return READERS[kind](path)
 
 
 def read_hdf5_biom(path: str) -> NamedTable:
-    """The samples of a table of BIOM 2.1; they lie in the file as rows already."""
+    """Reads the samples of a BIOM 2.1 table, which the file also stores as rows."""
     h5py = _needed("h5py", "a .biom file of HDF5", path)
     try:
         with h5py.File(path, "r") as file:
@@ -43,7 +43,7 @@ def _ids(dataset: Any) -> list[str]:
 
 
 def read_h5ad(path: str) -> NamedTable:
-    """The observations of an AnnData file, as profiles of its variables."""
+    """Reads the observations of an AnnData file as rows of variables."""
     anndata = _needed("anndata", "a .h5ad file", path)
     data = anndata.read_h5ad(path)
     if data.X is None:
@@ -52,7 +52,7 @@ def read_h5ad(path: str) -> NamedTable:
 
 
 def read_parquet(path: str) -> NamedTable:
-    """A table whose index, or else first column of text, has the IDs."""
+    """Reads a Parquet table whose index, or else first column of text, has the IDs."""
     pandas = _needed("pandas", "a .parquet file", path)
     try:
         frame = pandas.read_parquet(path)
@@ -74,17 +74,17 @@ def read_parquet(path: str) -> NamedTable:
 
 
 def read_clouds_anndata(path: str) -> Any:
-    """An AnnData file, whose cells become clouds by their groups."""
+    """Reads an AnnData file, whose groups of cells become clouds."""
     return _needed("anndata", "a .h5ad file", path).read_h5ad(path)
 
 
 def read_clouds_parquet(path: str) -> Any:
-    """A long table, by whichever package is there."""
+    """Reads a long table with pandas, or with polars if pandas cannot."""
     try:
         import pandas
 
         return pandas.read_parquet(path)
-    except ImportError:  # there is no pandas, or none of the packages that read for it
+    except ImportError:  # pandas or its Parquet engine is not installed
         pass
     try:
         import polars
@@ -97,7 +97,7 @@ def read_clouds_parquet(path: str) -> Any:
 
 
 def _needed(package: str, what: str, path: str) -> Any:
-    """A package that only some files need."""
+    """Imports an optional package, or raises an error that names the file."""
     try:
         return __import__(package)
     except ImportError as error:

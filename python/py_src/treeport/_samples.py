@@ -1,4 +1,4 @@
-"""What a sample alone makes of a distance: two draws of one group are not 0 apart."""
+"""Sampling error of distances: two samples of one group have a positive distance."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def null_distance(
 
 
 def _null_distance(groups: Any, n_points: Optional[int], random_state: Seed, **ground: Any) -> float:
-    """The same of masses and points of groups, without a warning."""
+    """Computes `null_distance` from masses and points of groups, without a warning."""
     rng = np.random.default_rng(seed_of(random_state))
     draws: list[tuple[Floats, Floats]] = []
     for masses, at in groups:
@@ -100,20 +100,21 @@ def _warn_of_small_groups(sizes: list[int], n_points: int) -> None:
         )
 
 
-_PAIRS, _WORK = 16, 40_000_000  # whole groups that are solved, and the most products of their sizes
+# The largest number of pairs of whole groups to solve, and of the sum of products of their sizes.
+_PAIRS, _WORK = 16, 40_000_000
 
 
 class Sampling(TypedDict):
-    """What drawing cells did to a fit: what a draw alone makes, and the mean relative error on whole groups."""
+    """Effect of subsampling cells: null distance, and mean relative error on whole groups."""
 
     null_distance: float
     error: float
 
 
 def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
-    """For measures that were drawn from larger groups (``n_cells=``), what that did; `None` for others.
+    """Estimates the effect of subsampling (``n_cells=``) on a fit; `None` for other measures.
 
-    Whole groups are solved as long as that takes seconds: fewer of them where they are large.
+    The number of solved pairs of whole groups depends on their sizes, to limit the time to seconds.
     """
     whole = getattr(drawn, "_whole", None)
     points = estimator._coordinates()
@@ -135,7 +136,7 @@ def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
 
 
 def _affordable(sizes: Integers, rng: np.random.Generator) -> Integers:
-    """Pairs of groups at random, until solving them would take long; at least one."""
+    """Draws random pairs of groups within the limits of pairs and work, at least one."""
     every = np.column_stack(np.triu_indices(len(sizes), 1))[rng.permutation(len(sizes) * (len(sizes) - 1) // 2)]
     work = np.cumsum(sizes[every[:, 0]].astype(np.int64) * sizes[every[:, 1]])
     count = np.clip(np.searchsorted(work, _WORK, side="right"), 1, _PAIRS)
@@ -143,7 +144,7 @@ def _affordable(sizes: Integers, rng: np.random.Generator) -> Integers:
 
 
 def _groups(X: Any, points: Any) -> Any:
-    """Masses and points of every group."""
+    """Returns an iterator over masses and points of every group."""
     if points is None:
         return iter(clouds_of(X))
     at = coordinates(points)

@@ -1,4 +1,4 @@
-"""What scikit-bio has: phylogenies in, tables of distances out."""
+"""Conversion from and to scikit-bio: phylogenies and distance matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._inputs import Floats, Integers, ids_of, texts
 
 
 def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floats, list[str]]:
-    """Parents, lengths and names of the tips of a `TreeNode`, numbered as in `Tree`."""
+    """Returns parents, lengths and tip names of a `TreeNode`, numbered as in `Tree`."""
     if not all(hasattr(node, part) for part in ("postorder", "children", "length", "name")):
         raise TypeError(
             f"the tree is of type {type(node).__name__}; give a skbio.TreeNode, or text to `Tree.from_newick`"
@@ -33,7 +33,7 @@ def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floa
 
 
 def _places(tips: list[Optional[str]], names: Optional[Sequence[str]]) -> list[int]:
-    """The number of every tip: as they come, or in the order of names."""
+    """Returns the number of every tip: in order of appearance, or in the order of `names`."""
     if None in tips or "" in tips:
         raise ValueError("a tip has no name; every tip needs one")
     if len(set(tips)) < len(tips):
@@ -50,7 +50,7 @@ def _places(tips: list[Optional[str]], names: Optional[Sequence[str]]) -> list[i
 
 
 def _length(node: Any) -> float:
-    """The length of the edge above a node."""
+    """Returns the validated length of the edge above a node."""
     if node.length is None:
         raise ValueError(
             f"the edge above {_called(node)} has no length; set `length = 0` where that is meant"
@@ -62,7 +62,7 @@ def _length(node: Any) -> float:
 
 
 def _called(node: Any) -> str:
-    """A node as messages say it; few inner nodes have names."""
+    """Returns the description of a node for messages; inner nodes without names list tips."""
     if not node.children:
         return f"the tip {node.name}"
     if node.name:
@@ -72,12 +72,12 @@ def _called(node: Any) -> str:
 
 
 def to_skbio(distances: Any) -> Any:
-    """A table of all distances as a `DistanceMatrix` of scikit-bio, for its statistics and ordinations.
+    """Converts a table of all distances to a `DistanceMatrix` of scikit-bio.
 
     Parameters
     ----------
     distances : DataFrame or ndarray of shape (n, n)
-        What `pairwise` or `unifrac` has returned.
+        A result of `pairwise` or `unifrac`.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""A tree in few rows, for pictures: the rule of the report page.
+"""Tree layout with a limited number of rows, for plots; the report page uses the same rule.
 
-Subtrees with fewer leaves than a share of all are closed. The others are a tree of few leaves and long paths; closed
-subtrees beside one path are put together, neighbors with neighbors, until they have as many leaves as the share. Each
-group, a subtree or a few beside one path, is one row.
+Subtrees with fewer leaves than a threshold are collapsed. The remaining tree has few leaves and
+long paths. Collapsed subtrees that branch off the same path are merged in order until a group has
+at least as many leaves as the threshold. Each group, one subtree or several of a path, is one row.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Group(NamedTuple):
-    """Leaves that are shown in one row."""
+    """Leaves that share one row of a plot."""
 
     node: int
     size: int
-    # How far below its node the deepest leaf is.
+    # Distance from its node to the deepest leaf.
     below: float
-    # The first two of them.
+    # The first two leaves.
     points: list[int]
 
 
 class Sketch(NamedTuple):
-    """Nodes of a picture, parents before children: where they are, and the groups from top to bottom."""
+    """Layout of a plot: nodes, parents before children, and the groups from top to bottom."""
 
     parent: Integers
     x: Floats
@@ -37,10 +37,10 @@ class Sketch(NamedTuple):
 
 
 def sketch(tree: Tree, most: int) -> Sketch:
-    """A tree in at most so many rows, but for four at least."""
+    """Lays out a tree in at most `most` rows, or four if `most` is less."""
     share = 1 if tree.n_points <= most else max(2, -(-tree.n_points // max(most, 4)))
     below = _Below(tree)
-    for times in (1, 2, 4):  # four times the share is always enough; most shapes need less
+    for times in (1, 2, 4):  # four times the threshold always suffices; most shapes need less
         walk = _Walk(below, times * share)
         if share == 1 or len(walk.groups) <= most:
             break
@@ -48,7 +48,7 @@ def sketch(tree: Tree, most: int) -> Sketch:
 
 
 def label(group: Group, names: list[str] | None, letters: int = 24) -> str:
-    """What a row says: the leaf, or two of them and how many more."""
+    """Returns the label of a row: up to two leaves, and the number of other leaves."""
     called = [str(p) if names is None else names[p] for p in group.points]
     called = [name if len(name) <= letters else name[: letters - 1] + "…" for name in called]
     rest = group.size - len(called)
@@ -56,7 +56,7 @@ def label(group: Group, names: list[str] | None, letters: int = 24) -> str:
 
 
 class _Below:
-    """Leaves, depth, first two leaves and children of every node; plain lists, as numbers are taken one by one."""
+    """Size, depth, first two leaves and children of every node, in lists for fast scalar access."""
 
     def __init__(self, tree: Tree) -> None:
         n, leaves = tree.n_nodes, tree.n_points
@@ -78,18 +78,18 @@ class _Below:
                 self.second[p] = one
 
     def children(self, v: int) -> list[int]:
-        """The children of a node."""
+        """Returns the children of a node."""
         found: list[int] = self.order[self.start[v] : self.start[v + 1]].tolist()
         return found
 
     def points(self, roots: list[int]) -> list[int]:
-        """The first two leaves below some nodes."""
+        """Returns the first two leaves below some nodes."""
         both = sorted(leaf for v in roots for leaf in (self.first[v], self.second[v]))
         return [leaf for leaf in both[:2] if leaf < len(self.size)]
 
 
 class _Walk:
-    """The picture while it is made."""
+    """The layout under construction."""
 
     def __init__(self, below: _Below, least: int) -> None:
         self.least, self.root = least, len(below.size) - 1
@@ -101,18 +101,18 @@ class _Walk:
             self._path(*self.open.pop())
 
     def _is_end(self, v: int) -> bool:
-        """Whether a large subtree is a group of its own: no part is large, and it is not twice as large as need be."""
+        """Checks whether a large subtree is one group: no large child, and size < 2 × threshold."""
         children = self.below.children(v)
         closed = all(self.size[c] < self.least for c in children)
         return closed and (v != self.root or not children) and self.size[v] < 2 * self.least
 
     def _path(self, start: int, parent: int, length: float) -> None:
-        """Follows one path down, as long as there is one large subtree to go on with."""
+        """Follows a path down while exactly one child is a large subtree."""
         if self._is_end(start):
             return self._group(parent, [(start, length - self.lengths[start])])
         v, top, far = start, self._inner(parent, length), 0.0
-        beside: list[tuple[int, float]] = []  # closed subtrees, and how far below `top` they hang
-        leaves = 0  # of these
+        beside: list[tuple[int, float]] = []  # collapsed subtrees, depths of parents below `top`
+        leaves = 0  # leaves of `beside`
         while True:
             children = self.below.children(v)
             large = [c for c in children if self.size[c] >= self.least]
@@ -138,7 +138,7 @@ class _Walk:
         return len(self.nodes) - 1
 
     def _close(self, top: int, beside: list[tuple[int, float]]) -> None:
-        """Makes groups of closed subtrees, each of them (but for the last) large enough for one."""
+        """Merges collapsed subtrees into groups; all but the last reach the threshold."""
         some, leaves = [], 0
         for subtree in beside:
             some.append(subtree)
@@ -150,7 +150,7 @@ class _Walk:
             self._group(top, some)
 
     def _group(self, top: int, subtrees: list[tuple[int, float]]) -> None:
-        """One group; that of one subtree is where its root is, one of several where the first hangs."""
+        """Adds a group, at the root of one subtree or at the parent of the first of several."""
         first, at = subtrees[0]
         start = at + self.lengths[first] if len(subtrees) == 1 else at
         reach = [far + self.lengths[v] + self.below.deepest[v] - start for v, far in subtrees]
@@ -160,7 +160,7 @@ class _Walk:
         self.groups.append(Group(node, size, max(0.0, *reach), points))
 
     def laid_out(self) -> Sketch:
-        """Groups in rows, those with the first leaves first; every other node amid its children."""
+        """Assigns rows to groups in order of their first leaves, and centers inner nodes."""
         parent = np.array([p for p, _ in self.nodes], dtype=np.int64)
         x, first = np.zeros(len(parent)), np.full(len(parent), np.inf)
         below: list[list[int]] = [[] for _ in parent]

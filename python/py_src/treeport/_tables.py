@@ -1,4 +1,4 @@
-"""Tables of distances and nearest rows, by the compiled half or on a GPU."""
+"""Distance tables and nearest rows, computed by the compiled half or on a GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def table_of(
     threads: int,
     device: Optional[str] = None,
 ) -> Any:
-    """All distances of two sets or within one, in an array of the caller's where there is one."""
+    """Computes all distances between two sets or within one, into `out` if given."""
     shape = (len(left), len(left if right is None else right))
     if device is not None:
         engine = _engine(device)
@@ -34,20 +34,20 @@ def table_of(
 
 
 def room_for(left: _core.Measures, right: Optional[_core.Measures], out: Any) -> Floats:
-    """Where all distances of two sets or within one go: an array of the caller's, if it is fit for it, or a new one."""
+    """Returns the validated `out`, or a new array, for all distances of two sets or within one."""
     shape = (len(left), len(left if right is None else right))
     room: Floats = _new(shape, np.float64) if out is None else _checked(out, shape, single=False)
     return room
 
 
 def _new(shape: tuple[int, int], dtype: type) -> Any:
-    """Room for a table, if there is any."""
+    """Allocates a table after a check of the memory limit."""
     _core.Model.check_table(shape[0] * shape[1] * np.dtype(dtype).itemsize)
     return np.empty(shape, dtype)
 
 
 def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
-    """An array that a table fits in; with `single` float32 will do, and a tensor on a GPU."""
+    """Validates `out`; with `single`, float32 arrays and tensors are valid as well."""
     dtypes = "float32 or float64" if single else "float64"
     expected = f"expected a writeable, aligned numpy array of {dtypes} with shape {shape}"
     is_tensor = single and type(out).__module__.split(".")[0] == "torch"
@@ -63,12 +63,12 @@ def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
 
 
 def neighbors_among(n_neighbors: Any, among: int) -> int:
-    """How many neighbors are found: all there are, where they are fewer, as Rust and the command line have it."""
+    """Returns the number of neighbors, limited to `among`, as in Rust and on the command line."""
     return min(neighbors_of(n_neighbors), among)
 
 
 def _overlaps_itself(out: Any) -> bool:
-    """Whether steps along one axis are smaller than all that lies along another."""
+    """Checks whether strides make entries overlap: a stride is less than an inner extent."""
     axes = sorted((abs(step), size) for step, size in zip(out.strides, out.shape) if size > 1)
     taken = out.itemsize
     for step, size in axes:
@@ -86,7 +86,7 @@ def nearest_of(
     threads: int,
     device: Optional[str] = None,
 ) -> tuple[Any, Integers]:
-    """Distances and numbers of the nearest of each row; no table is there as a whole."""
+    """Finds distances and numbers of the nearest rows, without a full distance table."""
     count = neighbors_among(n_neighbors, max(0, len(left) - 1) if right is None else len(right))
     if count == 0:
         return np.empty((len(left), 0)), np.empty((len(left), 0), dtype=np.int64)

@@ -1,18 +1,19 @@
-"""All pairs in tiles of single precision, for machines that do much arithmetic at once.
+"""Distances of all pairs, computed in tiles in single precision, for GPUs.
 
-The distance of two measures is the cityblock distance of their rows of `embed`, ``sum_v |a_v - b_v|``. Its columns are
-of two kinds:
+The distance of two measures is the cityblock distance of their rows of `embed`,
+``sum_v |a_v - b_v|``. The columns are of two kinds:
 
-* frequent ones, in which two rows often both have mass, stand in a dense array: two instructions for each pair.
-* rare ones, near the leaves: ``|a - b| = a + b - 2 min(a, b)``, and the minimum is 0 unless both rows have mass there.
-  Only such pairs are visited, along the lists of rows that have mass in a column.
+* Frequent columns, in which many pairs of rows are both nonzero, are stored in a dense array and
+  take two instructions per pair.
+* Rare columns, near the leaves, use ``|a - b| = a + b - 2 min(a, b)``. The minimum is 0 unless both
+  rows are nonzero, so only such pairs are visited, through inverted lists of the rows of a column.
 
-What all rows have in common in a column is subtracted first: that changes no distance, leaves less to round, and drops
-columns that are the same in all rows. What is computed is exact but for rounding: see `rounding`.
+The minimum of each column over all rows is subtracted first. That changes no distance, reduces
+rounding errors, and drops columns that are equal in all rows. Results are exact up to `rounding`.
 
-Invariant: a block is the same numbers, to the bit, whatever other blocks are computed, and ``block(i, j)`` is the
-transpose of ``block(j, i)``. Work for n rows against m: n m F for F frequent columns, and one step for every pair of rows and
-rare column that both use.
+Invariant: a block has the same bits whichever other blocks are computed, and ``block(i, j)`` is the
+transpose of ``block(j, i)``. Work for n rows against m: n m F for F frequent columns, and one step
+for every pair of rows and rare column in which both are nonzero.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
+
 Single = npt.NDArray[np.float32]
 
-#: Rows are padded to a multiple, so that no tile of an engine hangs over.
+#: The number of rows is padded to a multiple of this, so that all tiles of an engine are full.
 PADDING = 256
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Compressed rows of `embed`."""
+    """Rows of `embed` in compressed sparse row format."""
 
     start: Any
     columns: Any
@@ -45,17 +48,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Side:
-    """Rows as tiles take them."""
+    """One side of the distance table, in the memory layout of the tiles."""
 
-    #: Frequent columns by padded rows, one array for each block of rows.
+    #: Frequent columns × padded rows, one array for each block of rows.
     dense: list[Any]
     #: The rare columns of each row.
     rare: Rows
-    #: Sums of those.
+    #: The sum of the infrequent columns of each row, including those that one side alone uses.
     sums: Any
     #: The rows of each rare column, in order.
     lists: Rows
-    #: Column times number of rows plus row of every entry of `lists`, which says where rows from some row on begin.
+    #: Sorted keys of the entries of `lists`, column × number of rows + row, for binary search.
     keys: Any
 
     def __len__(self) -> int:
@@ -63,32 +66,32 @@ class Side:
 
 
 class Engine:
-    """The few steps that differ between machines; these are NumPy's, which judge the others."""
+    """Device-specific operations; this reference implementation uses NumPy."""
 
-    #: The share of pairs that share a column from which it is frequent: a step along lists takes as long as its inverse of
-    #: dense columns.
+    #: A column is frequent if more than this share of all pairs is nonzero in both rows. One step
+    #: along an inverted list takes as long as 1 / `frequent` steps of dense columns.
     frequent = 0.012
     #: Rows on either side of a block.
     block = 2048
 
     def chosen(self) -> Any:
-        """A context in which the machine is the current one."""
+        """Returns a context manager in which the device is the current one."""
         return nullcontext()
 
     def array(self, values: Any) -> Any:
-        """An array of these values on the machine."""
+        """Returns values as an array on the device."""
         return np.asarray(values)
 
     def zeros(self, *shape: int) -> Any:
-        """Zeros in single precision."""
+        """Returns an array of zeros in single precision."""
         return np.zeros(shape, np.float32)
 
     def single(self, values: Any) -> Any:
-        """In single precision."""
+        """Converts values to single precision."""
         return values.astype(np.float32)
 
     def short(self, numbers: Any) -> Any:
-        """Integers of 32 bits."""
+        """Converts numbers to 32-bit integers."""
         return numbers.astype(np.int32)
 
     def arange(self, count: int) -> Any:
@@ -98,22 +101,22 @@ class Engine:
         return np.repeat(values, counts)
 
     def counts(self, numbers: Any, size: int) -> Any:
-        """How often each number below `size` occurs."""
+        """Counts the occurrences of each number below `size`."""
         return np.bincount(numbers, minlength=size)
 
     def begins(self, counts: Any) -> Any:
-        """Where parts of such sizes begin, and where the last one ends."""
+        """Returns the offsets of parts of these sizes, and the end of the last part."""
         return np.concatenate([[0], np.cumsum(counts)])
 
     def split(self, dense: Any) -> list[Any]:
-        """One array for each block of columns, so that what a tile reads lies together."""
+        """Splits the columns into one contiguous array per block."""
         return [dense[:, at : at + self.block].copy() for at in range(0, dense.shape[1], self.block)]
 
     def order(self, keys: Any) -> Any:
         return np.argsort(keys, kind="stable")
 
     def least(self, sets: list[Rows], nodes: int) -> Any:
-        """The least value of each column in all rows of all sets, which is 0 unless all of them have one."""
+        """Returns the minimum of each column over all rows of all sets; missing entries are 0."""
         least, used = np.full(nodes, np.inf), np.zeros(nodes, np.int64)
         for rows in sets:
             np.minimum.at(least, rows.columns, rows.values)
@@ -121,28 +124,29 @@ class Engine:
         return np.where(used == sum(map(len, sets)), least, 0)
 
     def search(self, keys: Any, values: Any) -> Any:
-        """How many of the sorted keys are below each value."""
+        """Returns the number of sorted keys below each value."""
         return np.searchsorted(keys, values)
 
     def sums(self, rows: Rows) -> Any:
-        """The sum of each row, in single precision."""
+        """Returns the sum of each row in single precision."""
         sums = np.zeros(len(rows), np.float32)
         for row, (first, end) in enumerate(zip(rows.start[:-1], rows.start[1:])):
             sums[row] = rows.values[first:end].sum(dtype=np.float32)
         return sums
 
     def tile(self, left: Any, right: Any) -> Any:
-        """Distances in the frequent columns, of all padded rows."""
+        """Computes distances over the frequent columns for all padded rows."""
         tile = np.zeros((left.shape[1], right.shape[1]), np.float32)
         for a, b in zip(left, right):
             tile += np.abs(a[:, None] - b[None, :])
         return tile
 
     def subtract_shared(self, tile: Any, rare: Rows, first: int, lists: Rows, parts: Any) -> None:
-        """Takes 2 min(a, b) away wherever rows share a rare column.
+        """Subtracts 2 min(a, b) for every rare column in which both rows are nonzero.
 
-        Row i of the tile is row ``first + i`` of `rare`; the entries of column v in `lists` that belong to the
-        tile are those from ``parts[0][v]`` to ``parts[1][v]``, and its first column is row ``parts[2]``.
+        Row i of the tile is row ``first + i`` of `rare`. The entries of column v in `lists` that
+        belong to the tile are ``parts[0][v]:parts[1][v]``. The tile's first column is row
+        ``parts[2]``.
         """
         begin, end, offset = parts
         for i, row in enumerate(tile):
@@ -152,14 +156,18 @@ class Engine:
                 row[lists.columns[some] - offset] -= 2 * np.minimum(rare.values[e], lists.values[some])
 
     def finish(self, tile: Any, diagonal: bool) -> Any:
-        """No distance below 0, and none of a row to itself."""
+        """Clips distances at 0, and sets the diagonal to 0 where it holds self-distances."""
         np.maximum(tile, 0, out=tile)
         if diagonal:
             np.fill_diagonal(tile, 0)
         return tile
 
     def nearest(self, tile: Any, count: int, first: int, itself: bool) -> Any:
-        """Of each row the `count` least as sorted keys: the bits of a distance, then its column; `first` is the first."""
+        """Returns the `count` nearest columns of each row as sorted keys.
+
+        A key holds the bits of a distance above the column number; the first column has the number
+        `first`. With `itself`, the diagonal is excluded.
+        """
         keys = tile.view(np.int32).astype(np.int64) << 32 | np.arange(first, first + tile.shape[1])
         if itself:
             np.fill_diagonal(keys, _NONE)
@@ -167,15 +175,15 @@ class Engine:
         return np.sort(keys[:, :count], axis=1)
 
     def merged(self, a: Any, b: Any, count: int) -> Any:
-        """The least of both sets of keys."""
+        """Merges two sets of sorted keys and keeps the `count` smallest of each row."""
         return np.sort(np.concatenate([a, b], axis=1), axis=1)[:, :count]
 
     def host(self, values: Any) -> Any:
-        """As an array of NumPy."""
+        """Returns values as a NumPy array."""
         return values
 
     def write(self, tile: Any, out: Any) -> Callable[[], None]:
-        """Begins to write a tile to a part of the result; what is returned ends it."""
+        """Starts copying a tile into `out`, and returns a function that completes the copy."""
         out[...] = tile
         return lambda: None
 
@@ -184,20 +192,20 @@ _NONE = np.iinfo(np.int64).max
 
 
 def sides(engine: Engine, left: Rows, right: Optional[Rows], nodes: int) -> tuple[Side, Side]:
-    """Both sets of rows, laid out; without a second set the first one twice."""
+    """Returns both sets of rows in tile layout; without a second set, the first one twice."""
     given = [left] if right is None else [left, right]
     _check_range(given)
     sets = _less_common(engine, [_on(engine, rows) for rows in given], nodes)
     used = [engine.counts(rows.columns, nodes) for rows in sets]
     frequent = used[0] * used[-1] > engine.frequent * len(sets[0]) * len(sets[-1])
-    # A column that only one set uses adds to the sums, and is never shared.
+    # A column that only one set uses contributes to the row sums alone.
     shared = (used[0] > 0) & (used[-1] > 0) & ~frequent
     laid = [_side(engine, rows, frequent, shared) for rows in sets]
     return laid[0], laid[-1]
 
 
 def _check_range(sets: list[Rows]) -> None:
-    """Refuses rows whose sums single precision cannot hold, or whose values it would make 0."""
+    """Raises an error if row sums would overflow or values underflow in single precision."""
     largest = max(float(rows.values.max(initial=0.0)) for rows in sets)
     if largest and not 1e-20 < largest < 1e30:
         raise ValueError(
@@ -211,7 +219,7 @@ def _on(engine: Engine, rows: Rows) -> Rows:
 
 
 def _less_common(engine: Engine, sets: list[Rows], nodes: int) -> list[Rows]:
-    """Rows less what all of them have in common: the least value of every column."""
+    """Subtracts the minimum of every column from all rows."""
     common = engine.least(sets, nodes)
     without = [Rows(rows.start, rows.columns, rows.values - common[rows.columns]) for rows in sets]
     return [_some(engine, rows, rows.values > 0) for rows in without]
@@ -222,7 +230,7 @@ def _row_numbers(engine: Engine, rows: Rows) -> Any:
 
 
 def _some(engine: Engine, rows: Rows, kept: Any) -> Rows:
-    """Some of the entries."""
+    """Returns the rows restricted to the entries in `kept`."""
     counts = engine.counts(_row_numbers(engine, rows)[kept], len(rows))
     return Rows(engine.begins(counts), rows.columns[kept], rows.values[kept])
 
@@ -242,7 +250,7 @@ def _side(engine: Engine, rows: Rows, frequent: Any, shared: Any) -> Side:
 
 
 def _dense(engine: Engine, rows: Rows, frequent: Any) -> list[Any]:
-    """The frequent columns, one at least, of padded rows."""
+    """Returns the frequent columns of padded rows as dense arrays, with at least one column."""
     height, width = max(1, int(frequent.sum())), -(-len(rows) // PADDING) * PADDING
     dense, kept = engine.zeros(height, width), frequent[rows.columns]
     places = engine.begins(frequent)[:-1][rows.columns[kept]]
@@ -251,19 +259,19 @@ def _dense(engine: Engine, rows: Rows, frequent: Any) -> list[Any]:
 
 
 def rounding(left: Rows, right: Optional[Rows], laid: Side) -> float:
-    """What single precision may change a distance by, at most.
+    """Returns a bound on the rounding error of a distance in single precision.
 
-    Every value is rounded once, and a distance is a sum of as many terms as there are frequent columns, and of twice the rare
-    ones of a row: no partial sum is larger than the sum of both rows, and each is rounded once.
+    Every value is rounded once. A distance sums one term per frequent column and two per rare entry
+    of a row. Each partial sum is at most the sum of both rows, and is rounded once.
     """
     rows = [left, left if right is None else right]
     total = sum(float(np.diff(np.concatenate([[0.0], np.cumsum(r.values)])[r.start]).max()) for r in rows)
     rare = max(int(np.diff(r.start).max()) for r in rows)
-    return 1.01 * (int(laid.dense[0].shape[0]) + 2 * rare + 8) * 2.0**-24 * total
+    return 1.01 * _core.lost_in_single(int(laid.dense[0].shape[0]) + 2 * rare + 8) * total
 
 
 def _block(engine: Engine, left: Side, right: Side, at: tuple[slice, slice], same: bool) -> Any:
-    """Distances of some rows of either side."""
+    """Computes the distances of one block: a range of rows on either side."""
     rows, others = at
     tile = engine.tile(left.dense[rows.start // engine.block], right.dense[others.start // engine.block])
     tile = tile[: rows.stop - rows.start, : others.stop - others.start]
@@ -276,14 +284,14 @@ def _block(engine: Engine, left: Side, right: Side, at: tuple[slice, slice], sam
 
 
 def _blocks(engine: Engine, left: Side, right: Side, same: bool) -> Iterator[tuple[slice, slice]]:
-    """All blocks; of one set with itself those above the diagonal."""
+    """Yields all blocks; for a self-join, only those on and above the diagonal."""
     for i in range(0, len(left), engine.block):
         for j in range(i if same else 0, len(right), engine.block):
             yield slice(i, min(i + engine.block, len(left))), slice(j, min(j + engine.block, len(right)))
 
 
 def table(engine: Engine, left: Side, right: Side, same: bool, out: Any) -> None:
-    """All distances into `out`; the next block is computed while one is written."""
+    """Writes all distances to `out`; computing a block overlaps with copying the previous one."""
     unfinished: list[Callable[[], None]] = []
     for rows, others in _blocks(engine, left, right, same):
         tile = _block(engine, left, right, (rows, others), same)
@@ -300,7 +308,10 @@ def table(engine: Engine, left: Side, right: Side, same: bool, out: Any) -> None
 def nearest(
     engine: Engine, left: Side, right: Side, same: bool, count: int
 ) -> tuple[Single, npt.NDArray[np.int64]]:
-    """The nearest rows of the right side to each of the left, of one set the nearest others; equal ones by number."""
+    """Returns distances and numbers of the nearest rows of the right side for each left row.
+
+    Ties are broken by number. In a self-join, a row is not its own neighbor.
+    """
     best: dict[int, Any] = {}
 
     def take(row: int, keys: Any) -> None:

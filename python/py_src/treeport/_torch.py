@@ -50,10 +50,10 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
 
 
 def _check_totals(A: Any, surplus: Any) -> None:
-    """Refuses rows of unequal mass: no plan carries one to the other, and a number would mean nothing."""
+    """Raises an error if paired rows have unequal totals, for which no transport plan exists."""
     with torch.no_grad():
         total, off = A.sum(dim=-1).abs(), surplus.sum(dim=-1).abs()
-        # What sums of so many numbers may lose, and at least a step of finite differences.
+        # Rounding error of the sums, but at least a step of finite differences.
         tolerance = max(1e-5, 8 * torch.finfo(surplus.dtype).eps * surplus.shape[-1] ** 0.5)
         unequal = ~(off <= tolerance * total + torch.finfo(surplus.dtype).tiny)
         if bool(unequal.any()):

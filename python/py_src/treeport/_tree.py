@@ -1,4 +1,4 @@
-"""One rooted tree whose leaves are the points."""
+"""Rooted trees whose leaves are the points, and linkage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Trees over clouds: all points of all clouds are the leaves, and clouds with new points extend the tree."""
+"""Trees over clouds.
+
+The leaves are the points of all clouds, and clouds with new points extend the tree.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,25 @@ from scipy.spatial import cKDTree
 from ._clouds import Clouds
 from ._inputs import Floats, Integers, Measures, seed_of
 
-_FITTED = 64  # clouds of the fit that new ones are solved against
-_MINKOWSKI = {"euclidean": 2, "manhattan": 1, "chebyshev": np.inf}  # the metrics that a net is made for
+_FITTED = 64  # clouds of the fit whose exact distances to new clouds are computed
+_MINKOWSKI = {"euclidean": 2, "manhattan": 1, "chebyshev": np.inf}  # metrics that support a net
 
 
 class Net(NamedTuple):
-    """Points of clouds, the leaves they belong to, and how far that is."""
+    """Assignment of the points of clouds to leaves, and its transport cost."""
 
     leaves: Floats  # coordinates of the leaves
-    points: Floats  # all different points of the clouds of the fit
+    points: Floats  # distinct points of the clouds of the fit
     leaf: Integers  # the leaf of each of these
-    slack: float  # mass times way to its leaf, of a cloud in the mean
+    slack: float  # mean over clouds of mass times distance to the leaf
 
 
 def net_of(estimator: Any, clouds: Clouds) -> Net:
-    """All different points of the clouds, or as many of them as `max_points` says, each point with the nearest."""
-    points = np.unique(clouds.points + 0.0, axis=0)  # no -0.0
+    """Returns the distinct points of the clouds as leaves.
+
+    If there are more than `max_points`, it draws that many and assigns each point to the nearest.
+    """
+    points = np.unique(clouds.points + 0.0, axis=0)  # turns -0.0 into 0.0
     most = estimator.max_points
     if most is not None and most < 1:
         raise ValueError(f"max_points is {most}; at least one is needed")
@@ -46,20 +52,20 @@ def net_of(estimator: Any, clouds: Clouds) -> Net:
 
 
 def _places(points: Floats, wanted: Floats) -> Integers:
-    """Where each of the wanted points is among different points; -1 where it is not."""
+    """Returns the index of each wanted point among distinct points, or -1."""
     known = {row.tobytes(): at for at, row in enumerate(np.ascontiguousarray(points))}
     return np.array([known.get(row.tobytes(), -1) for row in np.ascontiguousarray(wanted)], dtype=np.int64)
 
 
 def _rows(clouds: Clouds, at: Integers, width: int) -> sparse.csr_array:
-    """Masses of clouds at the leaves of their points; points of one leaf add up."""
+    """Returns the masses of clouds at the leaves, summed over the points of each leaf."""
     rows = sparse.csr_array((clouds.masses, at, clouds.offsets), shape=(len(clouds), width))
     rows.sum_duplicates()
     return rows
 
 
 def rows_of_fit(estimator: Any, clouds: Clouds) -> Measures:
-    """The clouds that a tree is learned from, as measures on its leaves; keeps what later ones are compared with."""
+    """Returns the clouds of a fit as measures on the leaves; stores some for later extensions."""
     for name in ("points", "cost", "graph"):
         if getattr(estimator, name) is not None:
             raise ValueError(f"Clouds bring their own points; leave out `{name}`, or give measures on its points")
@@ -72,7 +78,7 @@ def rows_of_fit(estimator: Any, clouds: Clouds) -> Measures:
 
 
 def takes_clouds(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `TreeWasserstein` whose measures may be `Clouds`: those on points that are new extend the tree first."""
+    """Lets a method of `TreeWasserstein` accept `Clouds`; new points first extend the tree."""
 
     @functools.wraps(method)
     def answered(self: Any, *given: Any, **named: Any) -> Any:
@@ -89,7 +95,7 @@ def takes_clouds(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def placed(estimator: Any, clouds: list[Clouds]) -> tuple[Any, list[Measures]]:
-    """A fitted estimator whose points are all that the clouds have, and the clouds as measures on them."""
+    """Returns an estimator that has all points of the clouds, and the clouds as measures."""
     leaves = estimator._coordinates()
     if leaves is None:
         raise ValueError("Clouds need a tree over points with coordinates: one that was fitted to Clouds, or with `points`")
@@ -111,7 +117,7 @@ def placed(estimator: Any, clouds: list[Clouds]) -> tuple[Any, list[Measures]]:
 
 
 def _extended(estimator: Any, new: Floats, rows: sparse.csr_array) -> Any:
-    """The estimator with new points, whose edges are fitted to the clouds that have them, and to some of the fit."""
+    """Extends the estimator by new points, with edges fitted to `rows` and to clouds of the fit."""
     rows = _in_order(rows)
     key = (new.tobytes(), rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
     kept = getattr(estimator, "_extension", None)
@@ -123,12 +129,12 @@ def _extended(estimator: Any, new: Floats, rows: sparse.csr_array) -> Any:
         before = sparse.csr_array((fitted.data, fitted.indices, fitted.indptr), shape=(fitted.shape[0], rows.shape[1]))
         measures = sparse.vstack([before, rows], format="csr")
     larger = estimator.extend(new, measures=measures)
-    estimator._extension = (key, larger)  # questions about the same clouds come again
+    estimator._extension = (key, larger)  # later calls often have the same clouds
     return larger
 
 
 def _in_order(rows: sparse.csr_array) -> sparse.csr_array:
-    """Each different row once, in an order of their own: the distance of two clouds does not depend on which is named first."""
+    """Returns the distinct rows in a canonical order, which makes distances symmetric."""
     def contents(at: int) -> tuple[bytes, bytes]:
         part = slice(rows.indptr[at], rows.indptr[at + 1])
         return rows.indices[part].tobytes(), rows.data[part].tobytes()

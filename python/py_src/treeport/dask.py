@@ -1,12 +1,14 @@
-"""Distances on a Dask cluster: the answers of one machine, to the bit, in blocks.
+"""Distances on a Dask cluster in blocks, with the same bits as on one machine.
 
-Every function takes a client first, as `xgboost.dask` has it; `None` stands for the current one, and where there is
-none for Dask's default scheduler. Results are lazy Dask arrays: nothing is worked out before ``.compute()``, ``to_zarr``
-and the like, and progress is seen as for any other (`dask.diagnostics.ProgressBar`, `distributed.progress`). A model
-goes to every worker of a client once. A task works on one thread, so the threads of a worker are what is parallel.
+The first argument of every function is a client, as in `xgboost.dask`. `None` means the current
+client, or Dask's default scheduler if there is none. Results are lazy Dask arrays: computation
+starts with ``.compute()``, ``to_zarr`` and similar calls, and progress bars of Dask work as usual
+(`dask.diagnostics.ProgressBar`, `distributed.progress`). A model is sent to every worker of a
+client once. A task uses one thread, so a worker runs as many tasks in parallel as it has threads.
 
-Rows of masses are a Dask array whose blocks are NumPy arrays or SciPy's sparse ones; a list of `dask.delayed` blocks
-with ``chunks=`` rows each; or what the library takes elsewhere, which is cut into blocks.
+Rows of masses are a Dask array whose blocks are NumPy arrays or sparse SciPy arrays; a list of
+`dask.delayed` blocks, with their numbers of rows in ``chunks=``; or any other input of the library,
+which is split into blocks.
 """
 
 from __future__ import annotations
@@ -39,14 +41,15 @@ from ._inputs import Floats, Integers, pairs_of
 from ._tables import neighbors_among
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
-from ._transport import Bounds
+from ._options import with_solve_options
+from ._solution import Bounds
 
 __all__ = ["cross", "emd_pairwise", "exact", "kneighbors", "pairwise", "score", "transform"]
 
-# Rows of a block whose pairs are solved exactly, which takes a thousand times as long.
+# The largest number of rows of a block for exact distances, which take a thousand times as long.
 _MOST_SOLVED = 128
-# Bounds depend on which pairs are solved together, so that these blocks do not depend on the cluster: for so many workers
-# without a device, and with one, which has more to do at once.
+# Bounds depend on the pairs that are solved together. Their blocks are therefore independent of the
+# cluster, and sized for this many workers without and with a device, which needs larger blocks.
 _BOUNDED_FOR, _BOUNDED_FOR_CARDS = 16, 4
 
 
@@ -61,9 +64,9 @@ def pairwise(
 ) -> da.Array:
     """Distances of all rows of `A` to all rows of `B`, or of `A`, in blocks.
 
-    A task reads two blocks of rows and makes one block of distances, so that a worker's memory goes with the size of
-    blocks. Within `A` each pair of blocks is worked out once; its mirror image is a transposed copy, which may have to
-    travel to another worker.
+    A task reads two blocks of rows and computes one block of distances, so the memory of a worker
+    depends on the size of blocks. Within `A`, each pair of blocks is computed once. The opposite
+    block is a transposed copy, which may be sent to another worker.
 
     Parameters
     ----------
@@ -174,6 +177,7 @@ def exact(
     return job.table("exact", left, right, block)
 
 
+@with_solve_options("penalty", "accuracy", "device", many=True)
 def emd_pairwise(
     client: Optional[Client],
     A: Any,
@@ -192,8 +196,8 @@ def emd_pairwise(
 ) -> Any:
     """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in blocks: `treeport.emd_pairwise` on a cluster.
 
-    A task reads two blocks and makes one block of costs. With a device every worker uses the GPU that it sees: start one worker
-    for each, as `dask_cuda.LocalCUDACluster` does.
+    A task reads two blocks and computes one block of costs. With a device, every worker uses the
+    GPU that it sees, so start one worker per GPU, as `dask_cuda.LocalCUDACluster` does.
 
     Parameters
     ----------
@@ -201,10 +205,9 @@ def emd_pairwise(
     A, B : Clouds, or rows of masses of shape (n_measures, n_points)
         Without `points` and `cost`: `Clouds`, what these are made from, or a list of `dask.delayed` blocks of them, with
         their numbers in `chunks`. Otherwise rows of masses, as for `pairwise`; they are not divided by their totals.
-    points, cost, metric, period, assume_metric, penalty, accuracy
+    points, cost, metric, period, assume_metric
         As for `treeport.emd_pairwise`. For graphs take `exact`.
-    device : str, optional
-        "cuda" and so on, on every worker.
+    {options}
     chunks : int or tuple of int, optional
         Measures of a block at most, or of every block of `A`. By default 128 at most, and so few that all workers are busy; with
         `accuracy` that does not depend on how many there are.
@@ -233,7 +236,8 @@ def emd_pairwise(
         check_name(device)
         check_for_device(cost is not None, metric, None, penalty, period)
     wanted = "exact" if accuracy is None else accuracy
-    _batches.emd_pairwise([[1.0]], points=[[0.0]], accuracy=wanted, n_jobs=n_jobs)  # refuses what no worker should
+    # This call validates the options before any task runs.
+    _batches.emd_pairwise([[1.0]], points=[[0.0]], accuracy=wanted, n_jobs=n_jobs)
     options = {"metric": metric, "period": period, "accuracy": accuracy, "device": device, "n_jobs": n_jobs}
     sets: list[Any] = [A] if B is None else [A, B]
     own = points is None and cost is None
@@ -276,9 +280,9 @@ def kneighbors(
     return_bounds: bool = False,
     early_stop: bool = True,
 ) -> tuple[da.Array, ...]:
-    """The nearest rows of `B` of every row of `A`, the nearest first; ties by number.
+    """Finds the nearest rows of `B` for every row of `A`, the nearest first; ties go by number.
 
-    The nearest of every pair of blocks are combined, so that the table of all distances is nowhere.
+    The neighbors from all pairs of blocks are merged. The full distance table is never in memory.
 
     Parameters
     ----------
@@ -388,9 +392,10 @@ def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = 
 
 
 def score(client: Optional[Client], model: TreeWasserstein, X: Any, y: Any = None) -> float:
-    """`TreeWasserstein.score`, its exact distances solved on the cluster, now.
+    """Computes `TreeWasserstein.score` eagerly, with its exact distances solved on the cluster.
 
-    Rows that are a Dask array are brought here first, for pairs are drawn from those that have mass.
+    Rows of a Dask array are first copied to this process, because pairs are drawn from rows with
+    mass.
 
     Parameters
     ----------
@@ -404,13 +409,13 @@ def score(client: Optional[Client], model: TreeWasserstein, X: Any, y: Any = Non
 
 
 def solved(client: Client, model: TreeWasserstein, X: Any, pairs: Integers) -> Floats:
-    """Exact distances of listed pairs of rows in memory, now: what `TreeWasserstein.fit` asks for."""
+    """Computes exact distances of listed pairs eagerly, for `TreeWasserstein.fit`."""
     found: Floats = client.compute(exact(client, model, X, pairs=pairs)).result()
     return found
 
 
 def _answering(model: Any) -> tuple[Model, bool]:
-    """What answers, and whether rows are normalized for it."""
+    """Returns the model behind `model`, and whether it normalizes rows."""
     if isinstance(model, Model):
         return model, False
     if isinstance(model, TreeWasserstein) and model.__sklearn_is_fitted__():
@@ -431,7 +436,7 @@ def _metric(model: Any) -> Metric:
 def _clouds(
     sets: list[Any], penalty: Any, metric: str, period: Any, device: Optional[str]
 ) -> tuple[list[Any], Any]:
-    """Clouds that can be compared, and the penalty that all points have, if any; others go with their points."""
+    """Validates clouds, and returns them with a common penalty; others are stored in the clouds."""
     prices = _batches._penalty_of(penalty)
     delayed = [are_delayed(one) for one in sets]
     if any(delayed):
@@ -460,12 +465,12 @@ def _clouds(
 
 
 def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
-    """Two blocks of rows, or one where they are the same."""
+    """Returns the keys of two blocks, or one key if they are the same block."""
     return (left.keys[i],) if right is left and i == j else (left.keys[i], right.keys[j])
 
 
 def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
-    """Exact distances of listed pairs, in their order."""
+    """Builds the tasks for exact distances of listed pairs, in their order."""
     if pairs.shape[1] != 2:
         raise ValueError(f"the list of pairs has shape {pairs.shape}, expected (n, 2)")
     for side, rows in zip(pairs.T, (left, right)):
@@ -474,7 +479,7 @@ def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
             raise ValueError(f"{found}; rows are numbered from 0 to {last}")
     name, most = "labels-" + job.token(left, right, pairs), _blocks.per_task(len(pairs), job.workers)
     if right is left and left.plain is not None:
-        job.needs = job.needs[:1]  # every task has the rows it needs, and no others
+        job.needs = job.needs[:1]  # every task carries only the rows it needs
         order = _blocks.cut(np.arange(len(pairs)), _blocks.sizes_of(len(pairs), most))
         tasks: list[Any] = _blocks.some_pairs(left.plain, pairs, most)
     else:
@@ -491,7 +496,7 @@ def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
 def _searched(
     client: Optional[Client], model: WassersteinNeighbors, A: Any, k: int, chunks: Chunks
 ) -> tuple[da.Array, ...]:
-    """Neighbors by exact transport: the index goes to every worker, queries come in blocks."""
+    """Builds the tasks of a search: every worker has the index, and queries are in blocks."""
     check_is_fitted(model)
     k = neighbors_among(k, model._index.present)
     job = Job(client, model._index)
@@ -506,7 +511,7 @@ def _searched(
 def _searched_parts(
     client: Optional[Client], given: Any, A: Any, k: int, chunks: Chunks, early_stop: bool
 ) -> tuple[da.Array, ...]:
-    """Neighbors among the parts of a collection: every part is on one worker, queries come to it in blocks."""
+    """Builds the tasks of a search in parts, each on one worker, with queries in blocks."""
     job = Job(client, None)
     parts, needs = send_parts(job.client, given)
     job.needs += needs
@@ -529,7 +534,7 @@ def _searched_parts(
 
 
 def _arrays_with_bounds(job: Job, name: str, sizes: tuple[int, ...], k: int) -> tuple[da.Array, ...]:
-    """Distances, numbers and bounds, of what `name` has found for every block of rows."""
+    """Returns arrays of distances, numbers and bounds from the results of the tasks `name`."""
     for i in range(len(sizes)):
         job.tasks[f"{name}-bounds", i] = (_blocks.one_side, (name, i), 2)
     near = _two_arrays(job, name, sizes, k)
@@ -539,7 +544,7 @@ def _arrays_with_bounds(job: Job, name: str, sizes: tuple[int, ...], k: int) -> 
 def _two_arrays(
     job: Job, name: str, sizes: tuple[int, ...], k: int, dtype: Any = np.float64
 ) -> tuple[da.Array, da.Array]:
-    """Distances and numbers, of what `name` has found for every block of rows."""
+    """Returns arrays of distances and numbers from the results of the tasks `name`."""
     for side, what in enumerate(("distances", "numbers")):
         for i in range(len(sizes)):
             job.tasks[f"{name}-{what}", i, 0] = (_blocks.one_side, (name, i), side)

@@ -87,7 +87,7 @@ def emd(
     -----
     Plans are computed only if points or costs require a gradient, potentials only if masses do.
 
-    The gradient in the **masses** is the dual potentials minus their mean. Potentials are defined up to a constant, because the
+    The gradient in the **masses** is the `rates` of `treeport.solve` minus their mean: the dual potentials of points with mass. Potentials are defined up to a constant, because the
     value is defined only for equal totals. Minus their mean they add up to 0, so a step along them keeps the total
     mass. Masses that are normalized or come from a softmax have the same gradient for every choice of the constant. At
     a point without mass, the gradient is the rate at which the value changes as mass arrives.
@@ -133,7 +133,8 @@ def emd(
     dtype = _dtype(tensors)
     if not problems.has_gradient:
         return _on_device(problems.solve().values, device, dtype).reshape(problems.batch)
-    # Autograd adds up the gradients of what several problems share; those of costs are added up here, for they are large.
+    # Autograd sums the gradients of inputs that problems share. Gradients of costs are large and
+    # are summed here.
     shapes = problems.shapes
     expanded = [
         tensor if name == "M" else tensor.expand(problems.batch + shapes[name]) for name, tensor in tensors.items()
@@ -142,7 +143,7 @@ def emd(
 
 
 class _Problems:
-    """A batch of problems as arrays in double precision on the CPU, and which gradients are asked for."""
+    """A batch of problems as float64 arrays on the CPU, and the inputs that require gradients."""
 
     def __init__(self, tensors: dict[str, Any], metric: str, period: Any, threads: int) -> None:
         self.names = list(tensors)
@@ -153,7 +154,7 @@ class _Problems:
         self._geometry = geometry(metric, period)
         self._metric = metric
         if self.wanted & {"x", "y"}:
-            # The library's own name; it refuses those that it does not know.
+            # The canonical name of the metric; unknown metrics raise an error.
             made = _core.Ground.from_points(np.ones((1, self.shapes["x"][-1])), metric).coordinates()
             assert made is not None
             self._metric = made[1]
@@ -167,7 +168,7 @@ class _Problems:
         return bool(self.wanted)
 
     def _array(self, name: str, tensor: Any) -> Floats:
-        """The numbers of all problems; what they share is there once."""
+        """Returns the numbers of all problems; shared inputs are broadcast without copies."""
         try:
             numbers = _on_host(tensor)
         except RuntimeError as error:
@@ -179,7 +180,7 @@ class _Problems:
         return np.broadcast_to(numbers, self.batch + shape).reshape(self._count, *shape)
 
     def _balance(self, tensors: dict[str, Any]) -> None:
-        """Masses of both sides, with totals that differ by less than rounding in their type explains made equal."""
+        """Completes masses, and scales `b` if totals differ by rounding of their type only."""
         for name in "ab":
             if name not in self._arrays:
                 (points,) = self.shapes[name]
@@ -192,7 +193,7 @@ class _Problems:
             self._arrays["b"] = with_equal_totals(self._arrays["a"], self._arrays["b"], share)
 
     def _where(self, problem: int) -> str:
-        """Which entry of the batch an error is about."""
+        """Returns the entry of the batch as a prefix of errors."""
         if not self.batch:
             return ""
         place = tuple(int(one) for one in np.unravel_index(problem, self.batch))
@@ -211,16 +212,16 @@ class _Problems:
             arrays["b"],
             costs,
             plans=bool(self.wanted & {"x", "y", "M"}),
-            potentials=bool(self.wanted & {"a", "b"}),
+            rates=bool(self.wanted & {"a", "b"}),
             threads=self._threads,
             where=self._where,
         )
 
     def slopes(self, solved: SolvedBatch) -> dict[str, Floats]:
-        """The gradients in masses and points, of the shapes of the expanded tensors."""
+        """Computes the gradients in masses and points, in the shapes of the expanded tensors."""
         found: dict[str, Optional[Floats]] = {}
-        if solved.potentials is not None:
-            found["a"], found["b"] = (in_masses(side) for side in solved.potentials)
+        if solved.rates is not None:
+            found["a"], found["b"] = (in_masses(side) for side in solved.rates)
         if self.wanted & {"x", "y"}:
             assert solved.plans is not None
             x, y = self._arrays["x"], self._arrays["y"]
@@ -230,18 +231,21 @@ class _Problems:
         return {name: rows.reshape(self.batch + self.shapes[name]) for name, rows in whole.items()}
 
     def forget_numbers(self) -> None:
-        """Lets go of what is no longer needed once gradients are found."""
+        """Releases the arrays, which are not needed after the gradients are computed."""
         self._arrays.clear()
 
     def slope_of_costs(self, plans: Plans, factors: Floats) -> Floats:
-        """The gradient in the costs, of the shape that they were given in, where each value counts as often as its factor."""
+        """Computes the gradient in the costs, in their original shape, with `factors` of values."""
         numbers = np.arange(int(np.prod(self._matrices[:-2]))).reshape(self._matrices[:-2])
         matrix = np.broadcast_to(numbers, self.batch).reshape(-1)
         return in_costs(plans, factors, matrix, self._matrices)
 
 
 class _Emd(torch.autograd.Function):  # type: ignore[misc]
-    """The values of a batch of problems. Gradients but those of costs are found with them, and then only scaled."""
+    """Autograd function for the values of a batch of problems.
+
+    The forward pass computes the gradients in masses and points, which the backward pass scales.
+    """
 
     @staticmethod
     def forward(ctx: Any, problems: _Problems, device: Any, dtype: Any, *tensors: Any) -> Any:
@@ -272,13 +276,13 @@ class _Emd(torch.autograd.Function):  # type: ignore[misc]
                     found.append(grad.reshape(grad.shape + (1,) * len(problems.shapes[name])) * held[name])
                 else:
                     found.append(None)
-        if torch.is_grad_enabled():  # create_graph=True: what is made of these may be differentiated again
+        if torch.is_grad_enabled():  # create_graph=True: gradients may be differentiated again
             found = [None if one is None else _Once.apply(one, grad, *asked) for one in found]
         return tuple(found)
 
 
 class _Once(torch.autograd.Function):  # type: ignore[misc]
-    """A gradient as it is, which says so if it is differentiated itself; without this it would pass for a constant."""
+    """Identity on a gradient that raises an error when differentiated, instead of giving 0."""
 
     @staticmethod
     def forward(ctx: Any, gradient: Any, *sources: Any) -> Any:
@@ -293,17 +297,17 @@ class _Once(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _on_host(tensor: Any) -> Floats:
-    """The numbers in double precision, which some devices do not have."""
+    """Copies a tensor to the CPU as float64; the cast runs there, as some devices lack float64."""
     return tensor.detach().cpu().to(torch.float64).numpy(force=True)  # type: ignore[no-any-return]
 
 
 def _on_device(numbers: Floats, device: Any, dtype: Any) -> Any:
-    """Numbers as a tensor, converted before they travel."""
+    """Copies numbers to a device as a tensor, and casts them before the transfer."""
     return torch.from_numpy(numbers).to(dtype).to(device)
 
 
 def _check_tensors(tensors: dict[str, Any], ground: Any) -> Any:
-    """Refuses what is no dense tensor of real numbers, and several devices; the device of all."""
+    """Returns the common device, or raises an error unless all are dense real tensors on one."""
     if ground is None:
         raise ValueError("give the coordinates of both sides, `emd(a, b, x, y)`, or a cost matrix, `emd(a, b, M)`")
     first: Optional[str] = None
@@ -322,12 +326,12 @@ def _check_tensors(tensors: dict[str, Any], ground: Any) -> Any:
 
 
 def _rows(points: Any) -> Any:
-    """Points as rows of coordinates; a plain list of numbers is one coordinate each."""
+    """Returns points as rows of coordinates; a tensor of one axis has one coordinate per point."""
     return points[:, None] if points.ndim == 1 else points
 
 
 def _dtype(tensors: dict[str, Any]) -> Any:
-    """The type of the values: what the types of all floating-point tensors promote to."""
+    """Returns the type to which the types of all floating-point tensors promote."""
     found = None
     for tensor in tensors.values():
         if tensor.is_floating_point():
@@ -336,7 +340,7 @@ def _dtype(tensors: dict[str, Any]) -> Any:
 
 
 def _shapes(tensors: dict[str, Any]) -> tuple[dict[str, Shape], Shape]:
-    """The shape of every input of one problem, and that of the batch; refuses shapes that do not fit."""
+    """Returns the shapes of the inputs of one problem and of the batch, after validation."""
     axes = {"a": 1, "b": 1, "x": 2, "y": 2, "M": 2}
     expected = {"a": "(..., n)", "b": "(..., m)", "x": "(..., n, d)", "y": "(..., m, d)", "M": "(..., n, m)"}
     for name, tensor in tensors.items():
@@ -357,7 +361,7 @@ def _shapes(tensors: dict[str, Any]) -> tuple[dict[str, Shape], Shape]:
 
 
 def _fit_matrix(shapes: dict[str, Shape]) -> None:
-    """Refuses masses that are not those of the rows and columns of a cost matrix; completes those that are `None`."""
+    """Checks the masses against the shape of the cost matrix; completes those that are `None`."""
     rows, columns = shapes["M"]
     shapes.setdefault("a", (rows,))
     shapes.setdefault("b", (columns,))
@@ -368,7 +372,7 @@ def _fit_matrix(shapes: dict[str, Shape]) -> None:
 
 
 def _fit_points(shapes: dict[str, Shape]) -> None:
-    """Refuses points that are not those of the masses, or live in several spaces; completes masses that are `None`."""
+    """Checks the masses against the shapes of the points; completes those that are `None`."""
     for name, points in zip("ab", "xy"):
         (size,) = shapes.setdefault(name, shapes[points][:1])
         if size != shapes[points][0]:

@@ -1,6 +1,6 @@
-//! Questions to the Python package whose answers can be checked without it: relaxed problems over 40 orders of
-//! magnitude, an index that is added to and removed from, an index under threads, tables of every library, tables
-//! with missing columns.
+//! Calls of the Python package whose results can be checked independently: relaxed problems over 40
+//! orders of magnitude, an index with additions and removals, an index under threads, tables of
+//! every library, tables with missing columns.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use super::Arena;
 use super::python::run_script;
 use super::random::Random;
 
-/// What draws the questions and checks the answers, and what these share.
+/// Scripts that draw the calls and check the results, and their shared module.
 const ANSWERS: (&str, &str) = ("checked_answers.py", include_str!("checked_answers.py"));
 const FRAMES: (&str, &str) = ("checked_frames.py", include_str!("checked_frames.py"));
 const CHECKS: (&str, &str) = ("checks.py", include_str!("checks.py"));
 
-/// Who asks, what is asked, and how often in one round.
+/// Script, kind of call, and number of calls per round.
 const QUESTIONS: [((&str, &str), &str, usize); 5] = [
     (ANSWERS, "relaxed", 300),
     (ANSWERS, "changes", 20),
@@ -24,7 +24,7 @@ const QUESTIONS: [((&str, &str), &str, usize); 5] = [
     (FRAMES, "columns", 20),
 ];
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let (script, question, count) = *random.pick(&QUESTIONS);
     run_script(arena, random, folder, &[script, CHECKS], &[question, &count.to_string()])

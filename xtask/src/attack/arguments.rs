@@ -1,4 +1,4 @@
-//! Odd arguments: giant and negative numbers for every option, contradictions, files that are none.
+//! Odd arguments: huge and negative numbers for every option, contradictions, invalid files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::{INPUTS, Scene};
 
-/// Commands in one round.
+/// Commands per round.
 const COMMANDS: usize = 6;
-/// Kilobytes of address space.
+/// Limit of the address space in kilobytes.
 const MEMORY: u64 = 2 << 20;
-/// Then it is asked to stop: a giant number may well mean giant work.
+/// Time before a command is interrupted; a huge number may mean huge work.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const NUMBERS: [&str; 24] = [
@@ -50,22 +50,22 @@ const TEXTS: [&str; 11] =
 const FILES: [&str; 7] =
     ["folder", "missing/out.csv", "missing.npz", "/dev/null", "/proc/self/mem", "-", "out.csv"];
 
-/// Giant ones are rare: a thousand threads that look for work are felt by everybody on the machine.
+/// Large counts are rare: a thousand idle threads slow down the whole machine.
 const THREADS: [&str; 7] = ["0", "1", "3", "40", "-1", "18446744073709551616", "1000000000000"];
 
-/// An option of a command, as its help shows it.
+/// An option of a command, parsed from its help.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flag {
     name: String,
-    /// What it calls its values.
+    /// Names of its values in the help.
     values: Vec<String>,
 }
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     for _ in 0..COMMANDS {
-        // What writes a folder may write anything into it.
+        // A command that writes a folder may write any file into it.
         let case = Scene::draw(random, |case| !case.writes().any(|out| out == "out"));
         write(folder, &scene.inputs)?;
         std::fs::create_dir_all(folder.join("folder"))?;
@@ -77,7 +77,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
             ..scene.free_job(&args, case.lab, folder)
         };
         let ended = job.start("odd")?.wait_or(Some("INT"))?;
-        // Before the program listens to signals it may end by them.
+        // Before its handlers are installed, a signal may end the program.
         let mut wrong: Vec<String> = ended.fault_after(&[2]).into_iter().collect();
         wrong.extend(damage(&snapshot(folder)?, &scene.inputs, &args));
         if !wrong.is_empty() {
@@ -88,14 +88,14 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(Vec::new())
 }
 
-/// The options in the help of a command.
+/// Reads the options from the help of a command.
 fn flags(scene: &Scene, case: &Case, folder: &Path) -> Result<Vec<Flag>> {
     let help = [case.command().to_owned(), "--help".into()];
     let job = scene.free_job(&help, case.lab, folder);
     Ok(parsed(&String::from_utf8_lossy(&job.run()?.stdout)))
 }
 
-/// Reads `-o, --output <FILE>  Write to …` and `--pair <I> <J>`.
+/// Parses `-o, --output <FILE>  Write to …` and `--pair <I> <J>`.
 fn parsed(help: &str) -> Vec<Flag> {
     let flag = |line: &str| {
         let line = line.trim_start();
@@ -112,7 +112,7 @@ fn parsed(help: &str) -> Vec<Flag> {
     help.lines().filter_map(flag).filter(|flag| !known.contains(&&*flag.name)).collect()
 }
 
-/// The words of a case with one to three odd ones.
+/// Returns the words of a case with one to three odd ones.
 fn drawn(case: &Case, flags: &[Flag], random: &mut Random) -> Vec<String> {
     let mut words = case.words();
     for _ in 0..random.within(1..4) {
@@ -142,7 +142,7 @@ fn drawn(case: &Case, flags: &[Flag], random: &mut Random) -> Vec<String> {
 /// Options that name a file to write.
 const OUTPUTS: [&str; 4] = ["-o", "--output", "--history", "--contracted"];
 
-/// An odd value for an option that calls its value so.
+/// Draws an odd value for an option by the name of its value in the help.
 fn odd(value: &str, random: &mut Random) -> String {
     if value == "FILE" {
         return file(random);
@@ -160,7 +160,7 @@ fn file(random: &mut Random) -> String {
     (*random.pick(from)).to_owned()
 }
 
-/// Inputs that were written to, though the words do not say so, and temporary files.
+/// Returns inputs that changed although the command does not write them, and temporary files.
 fn damage(found: &Snapshot, inputs: &Snapshot, words: &[String]) -> Vec<String> {
     let meant = |name: &String| {
         let places: Vec<usize> = (0..words.len()).filter(|&k| words[k] == *name).collect();
@@ -207,7 +207,7 @@ mod tests {
         let flags = parsed("  -o, --output <FILE>  x\n  --pair <I> <J>  x\n  --json  x\n");
         for round in 0..300 {
             let mut random = Random::new(5, round);
-            // What writes a folder may write anything into it.
+            // A command that writes a folder may write any file into it.
             let case = Scene::draw(&mut random, |_| true);
             assert_eq!(drawn(case, &flags, &mut random)[0], case.command());
         }

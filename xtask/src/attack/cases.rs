@@ -1,17 +1,17 @@
-//! The commands that are attacked: every one that there is, on every kind of input.
+//! Attacked commands: all of them, on every kind of input.
 //!
-//! What a command writes begins with `out`; every other word that is the name of a file of the
-//! scene is read.
+//! Outputs of a command begin with `out`; every other word that names a file of the scene is an
+//! input.
 
 /// A command, to be run in the folder of a scene.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
-    /// Whether it is `treeport-lab` and not `treeport`.
+    /// The program is `treeport-lab`, not `treeport`.
     pub(super) lab: bool,
     pub(super) args: &'static str,
-    /// Whether what it writes or prints holds times, so that no two runs agree to the byte.
+    /// Its output contains times, so that runs differ.
     pub(super) timed: bool,
-    /// Whether it works for long enough that a signal finds it at work.
+    /// It runs long enough to be interrupted by a signal.
     pub(super) long: bool,
 }
 
@@ -31,7 +31,7 @@ const fn lab(case: Case) -> Case {
     Case { lab: true, ..case }
 }
 
-/// All of them. A round knows a case by its place, so new ones come last.
+/// All cases. Rounds refer to a case by its index, so new ones are appended.
 pub(super) const CASES: &[Case] = &[
     long("fit -q --points points.npy --measures measures.npz --history out.csv -o out.tree"),
     long("fit -q --points points.csv --measures measures.csv --method forest -o out.forest"),
@@ -115,7 +115,7 @@ pub(super) const CASES: &[Case] = &[
     lab(timed(long("reproduce uniform --quick --dims 2 --runs 1 -o out"))),
     lab(timed(short("reproduce four-points --quick -o out"))),
     lab(timed(long("reproduce recovered-tree --quick -o out"))),
-    // What fits into memory is in the file, so that little of it makes another one.
+    // The file contains what fits into memory, so a low limit gives another file.
     long("index -q --points points.npy --measures measures.npz --keep 1MB -o out.index"),
     long("index -q --graph edges.csv --measures measures.csv --keep 0 -o out.index"),
     short(
@@ -142,22 +142,22 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 impl Case {
-    /// Its words.
+    /// Words of the command.
     pub(super) fn words(&self) -> Vec<String> {
         self.args.split_whitespace().map(ToString::to_string).collect()
     }
 
-    /// Whether a word of it is this file.
+    /// Checks whether the command has this file as a word.
     pub(super) fn reads(&self, file: &str) -> bool {
         self.args.split_whitespace().any(|word| word == file)
     }
 
-    /// Its outputs.
+    /// Outputs of the command.
     pub(super) fn writes(&self) -> impl Iterator<Item = &'static str> {
         self.args.split_whitespace().filter(|word| *word == "out" || word.starts_with("out."))
     }
 
-    /// The command's own name.
+    /// Name of the subcommand.
     pub(super) fn command(&self) -> &'static str {
         self.args.split_whitespace().next().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Small odd instances whose answers are checked: on a line the exact distance is known in closed
-//! form, distances are those of a metric, and certified bounds hold it.
+//! Small odd instances with verifiable results: on a line the exact distance has a closed form,
+//! distances satisfy the axioms of a metric, and certified bounds contain the exact distance.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use super::formats::csv;
 use super::process::FinishedRun;
 use super::random::Random;
 
-/// Rounding that an answer may have, in parts of the largest answer.
+/// Tolerance for rounding, relative to the largest result.
 const SLACK: f64 = 1e-9;
-/// Rounding of masses, in parts of the farthest way they can go.
+/// Rounding of masses, relative to the largest possible distance.
 const ROUNDING: f64 = 1e-15;
 
-/// Points and measures on them.
+/// Points, and measures on them.
 struct Instance {
     points: Vec<Vec<f64>>,
     masses: Vec<Vec<f64>>,
 }
 
 impl Instance {
-    /// No two points are farther apart.
+    /// Upper bound of the distance between two points.
     fn span(&self) -> f64 {
         let wide = |axis: usize| {
             let values = self.points.iter().map(|point| point[axis]);
@@ -32,7 +32,7 @@ impl Instance {
     }
 }
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let instance = drawn(random);
     std::fs::create_dir_all(folder)?;
@@ -51,7 +51,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     let ended = run(&format!("exact {input}"))?;
     let mut wrong: Vec<String> = ended.fault().into_iter().collect();
     if !ended.success() {
-        // An instance may be refused, in words.
+        // An instance may be refused with an error.
         return Ok(wrong);
     }
     let exact: Vec<f64> = rows(&ended.stdout)?.iter().map(|row| row[2]).collect();
@@ -69,7 +69,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(wrong.iter().map(|wrong| format!("{wrong}: `exact {input}`")).collect())
 }
 
-/// Few points and measures, with ties, zeros and doubles, in huge and tiny units.
+/// Draws a few points and measures, with ties, zeros and duplicates, in huge and tiny units.
 fn drawn(random: &mut Random) -> Instance {
     let (points, measures) = (random.within(1..9), random.within(2..5));
     let dimension = random.within(1..3);
@@ -94,14 +94,14 @@ fn drawn(random: &mut Random) -> Instance {
     Instance { points: points_at, masses }
 }
 
-/// The numbers of a table, without its header.
+/// Parses the numbers of a table without its header.
 fn rows(table: &[u8]) -> Result<Vec<Vec<f64>>> {
     let text = std::str::from_utf8(table)?;
     let row = |line: &str| line.split(',').map(str::parse).collect::<Result<_, _>>();
     text.lines().skip(1).map(row).collect::<Result<_, _>>().context("a table of numbers")
 }
 
-/// The first way in which a square table of distances is not that of a metric.
+/// Returns the first violation of the axioms of a metric in a square table of distances.
 fn no_metric(exact: &[f64], count: usize, rounding: f64) -> Option<String> {
     let at = |i: usize, j: usize| exact[i * count + j];
     let slack = SLACK * exact.iter().fold(0.0, |a: f64, b| a.max(*b)) + rounding;
@@ -123,7 +123,7 @@ fn no_metric(exact: &[f64], count: usize, rounding: f64) -> Option<String> {
     None
 }
 
-/// On a line the distance is the area between the two distribution functions.
+/// Compares with the closed form on a line, the area between the two distribution functions.
 fn not_in_closed_form(exact: &[f64], instance: &Instance) -> Option<String> {
     if instance.points[0].len() > 1 {
         return None;
@@ -150,7 +150,7 @@ fn not_in_closed_form(exact: &[f64], instance: &Instance) -> Option<String> {
     None
 }
 
-/// The first row whose bounds do not hold the exact distance.
+/// Returns the first row whose bounds do not contain the exact distance.
 fn out_of_bounds(
     rows: &[Vec<f64>],
     exact: &[f64],

@@ -1,4 +1,4 @@
-"""Asks the package what can be checked without it: `checked_answers.py SEED WHAT COUNT`."""
+"""Checks results of the package independently: `checked_answers.py SEED WHAT COUNT`."""
 
 import math
 import threading
@@ -11,7 +11,7 @@ from scipy import sparse
 
 
 def masses(count, sixteenths=False):
-    """Few digits, many digits, or nothing; something in all. Sixteenths are added up without rounding."""
+    """Draws masses with few digits, many digits, or 0; their total is positive. Sums of sixteenths are exact."""
     if sixteenths:
         found = [DRAW.choice([0, 0, 1, 2, 16, DRAW.randrange(100)]) / 16 for _ in range(count)]
         found[DRAW.randrange(count)] += 0.5
@@ -22,12 +22,12 @@ def masses(count, sixteenths=False):
 
 
 def spread(orders):
-    """A number of that many orders of magnitude around 1."""
+    """Draws a number within that many orders of magnitude around 1."""
     return 10 ** DRAW.uniform(-orders / 2, orders / 2)
 
 
 def costs(rows, columns):
-    """Some far above others, with ties and zeros."""
+    """Draws costs of different magnitudes, with ties and zeros."""
     orders, few = DRAW.choice([0, 3, 12, 40]), [spread(40) for _ in range(3)]
     kinds = [lambda: 0.0, lambda: spread(orders), lambda: DRAW.choice(few), lambda: float(DRAW.randrange(4))]
     used = DRAW.sample(kinds, DRAW.randint(1, len(kinds)))
@@ -35,7 +35,7 @@ def costs(rows, columns):
 
 
 def moved_cost(plan, cost):
-    """What the moves cost; what is not moved costs nothing, however far it is."""
+    """Cost of a plan; an infinite cost without mass does not count."""
     return math.fsum(mass * cost[i, j] for (i, j), mass in np.ndenumerate(plan) if mass)
 
 
@@ -46,7 +46,7 @@ def check_plan(plan, a, b):
 
 
 def reordered(a, b, cost):
-    """The same problem with other orders of rows and columns, and from the other side."""
+    """The problem with permuted rows and columns, and transposed."""
     rows, columns = (DRAW.sample(range(len(of)), len(of)) for of in (a, b))
     yield a[rows], b[columns], cost[np.ix_(rows, columns)]
     yield b, a, np.ascontiguousarray(cost.T)
@@ -63,7 +63,7 @@ def penalty_problem():
     plan, most = plan.toarray(), penalty * (a.sum() + b.sum())
     check(0 <= value <= most * (1 + SLACK), "value", value, "is not within 0 and", most)
     least = float(rational_transport(a, b, cost, penalty=penalty))
-    # Totals that differ by their rounding count as equal.
+    # Totals that differ by rounding count as equal.
     rounding = SLACK * max(least, SLACK * most) + (0.0 if sixteenths else 1e-15 * most)
     check(abs(value - least) <= rounding, "value", value, "and, in rational numbers,", least)
     bounds = tp.emd(a, b, cost, penalty=penalty, accuracy=DRAW.choice(["exact", 1e-3, 0.1, 0.5]))
@@ -95,10 +95,10 @@ def mass_problem():
     check_plan(plan, a, b)
     check(near(plan.sum(), mass), "the plan moves", plan.sum(), "and not", mass)
     check(near(moved_cost(plan, cost), value), "the plan costs", moved_cost(plan, cost), "and the value is", value)
-    if sixteenths or mass < 0.99 * min(a.sum(), b.sum()):  # the last of a rounded total may cost anything
+    if sixteenths or mass < 0.99 * min(a.sum(), b.sum()):  # the last mass of a rounded total may cost any amount
         least = float(rational_transport(a, b, cost, mass=mass))
         check(near(value, least), "value", value, "and, in rational numbers,", least)
-    # Whatever the penalty, no plan costs less than the least of all masses.
+    # For any penalty, the relaxed value bounds the cost of this mass from below.
     for penalty in [DRAW.choice(cost.ravel().tolist()) / 2, spread(40)]:
         least = tp.emd(a, b, cost, penalty=penalty) - penalty * max(a.sum() + b.sum() - 2 * mass, 0.0)
         check(value >= least - SLACK * max(abs(least), value, penalty * (a.sum() + b.sum())), "value", value, "is below", least)
@@ -108,7 +108,7 @@ def mass_problem():
 
 
 def tree_over(leaves):
-    """Parents and lengths of a tree, over 40 orders of magnitude."""
+    """Draws parents and lengths of a tree, over 40 orders of magnitude."""
     free, parents = list(range(leaves)), {}
     while len(free) > 1:
         node = leaves + len(set(parents.values()))
@@ -122,7 +122,7 @@ def tree_over(leaves):
 
 
 def penalties_elsewhere():
-    """Trees, graphs and tables of pairs with a penalty."""
+    """Checks trees, graphs and tables of pairs with a penalty."""
     size = DRAW.randint(2, 6)
     rows = np.array([masses(size, sixteenths=True) for _ in range(3)])
     penalty = DRAW.choice([0.0, 1.0, spread(6), spread(40)])
@@ -151,7 +151,7 @@ def penalties_elsewhere():
 
 
 def grounds(size):
-    """A ground metric as the package takes it, with ties and doubled points."""
+    """Draws a ground metric in a supported form, with ties and duplicate points."""
     places = np.array([[DRAW.choice([0.0, 1.0, DRAW.random()]) for _ in range(2)] for _ in range(size)])
     ways = np.abs(places[:, None] - places).sum(2)
     chain = sparse.diags_array([DRAW.choice([1.0, DRAW.random() + 0.1]) for _ in range(size - 1)], offsets=1, shape=(size, size))
@@ -159,7 +159,7 @@ def grounds(size):
 
 
 def all_ways(ground, rows, queries):
-    """The distances of all queries to all rows, solved one by one; one of them is solved in rational numbers too."""
+    """Solves the distances of all queries to all rows one by one; checks one of them in rational numbers."""
     together = np.concatenate([queries, rows])
     pairs = [(q, len(queries) + r) for q in range(len(queries)) for r in range(len(rows))]
     found = tp.emd_pairs(together, pairs, **ground).reshape(len(queries), -1)
@@ -172,7 +172,7 @@ def all_ways(ground, rows, queries):
 
 
 def check_neighbors(answer, every, numbers, k):
-    """What an index says of its collection, against the distances to all that it holds by now."""
+    """Checks the results of an index against the distances to all of its current rows."""
     for distances, at, ways in zip(*answer, every):
         scale = SLACK * max(ways.max(), 1e-300)
         expected = np.sort(ways)[:k]
@@ -184,7 +184,7 @@ def check_neighbors(answer, every, numbers, k):
 
 
 def check_radius(index, every, numbers, queries):
-    """All within a radius, and no other; those at its very end may be either."""
+    """Checks a range query; rows at the radius may be included or not."""
     radius = DRAW.choice([0.0, DRAW.choice(every.ravel().tolist()), DRAW.random()])
     scale = SLACK * max(every.max(), 1e-300)
     for at, ways in zip(index.radius_neighbors(queries, radius, return_distance=False), every):
@@ -219,7 +219,7 @@ def changed_index():
 
 
 def shared_index():
-    """Threads that search, change and save one index: every answer is one of some moment."""
+    """Searches, changes and saves one index in threads; every result must be that of some state."""
     ground, k = grounds(10), 3
     rows, queries = collection(30, 10), collection(6, 10)
     index = tp.WassersteinNeighbors(**ground, n_neighbors=k).fit(rows)
@@ -237,7 +237,7 @@ def shared_index():
             answers.append(tp.WassersteinNeighbors.load("shared.index").kneighbors(queries, k))
 
     def change(who):
-        """Adds rows, and removes one of its own in three; the first ones stay."""
+        """Adds rows, and removes a third of those that it added; the first ones are kept."""
         for more in changers[who]:
             given = index.add(more).tolist()
             ever.update(zip(given, more))
@@ -266,7 +266,7 @@ def shared_index():
     for distances, at in answers:
         own = np.take_along_axis(every, at, axis=1)
         check(np.allclose(own, distances, rtol=0, atol=SLACK * every.max()), "distances", distances, "of rows at", own)
-        worst = np.sort(every[:, :30])[:, :k]  # among those that were always there
+        worst = np.sort(every[:, :30])[:, :k]  # among the rows that are never removed
         check((distances <= worst + SLACK * every.max()).all(), "neighbors at", distances, "and others at", worst)
     left = [number for number in numbers if number not in gone]
     check_neighbors(index.kneighbors(queries), every[:, left], left, k)

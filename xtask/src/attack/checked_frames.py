@@ -1,6 +1,6 @@
-"""Gives the package tables of every library, and checks what it makes of them: `checked_frames.py SEED WHAT COUNT`.
+"""Checks results of the package on tables of every library: `checked_frames.py SEED WHAT COUNT`.
 
-A library that is not there is left out; the attack says which at its end.
+Libraries that are not installed are skipped; the attack reports them at its end.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 
 def library(name):
-    """A package, if it is there."""
+    """Imports a package if it is installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -28,19 +28,19 @@ FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 
 
 def typed(values):
-    """Numbers of another type that are the same numbers: whole ones or eighths below 128."""
+    """Converts integers or eighths below 128 to another type without rounding."""
     whole = (values == values.round()).all()
     return values.astype(DRAW.choice(["f8", "f8", ">f8", "f4", "f2", *(["i1", "u2", ">i4", "i8"] if whole else [])]))
 
 
 def laid_out(values):
-    """The same array in another place."""
+    """Copies an array to another memory layout."""
     doubled = np.repeat(np.repeat(values, 2, axis=0), 2, axis=1)
     return DRAW.choice([values, np.asfortranarray(values), doubled[::2, ::2], values[::-1][::-1].view(np.ndarray), values.T.copy().T])
 
 
 def scipy_table(values):
-    """Any format, with entries in halves, entries of 0, or columns out of order."""
+    """Converts to a sparse format, with split entries, explicit zeros, or unsorted columns."""
     kind = f"{DRAW.choice(FORMATS)}_{DRAW.choice(['array', 'matrix'])}"
     made, how = getattr(sparse, kind)(values), DRAW.randrange(4)
     if how == 0 and hasattr(made, "data") and not kind.startswith(("dok", "lil")):
@@ -107,7 +107,7 @@ def dicts(values, _, names):
     return [dict(DRAW.sample(row, len(row))) for row in rows]
 
 
-# Whose columns have no names, and whose have.
+# Tables without and with names of columns.
 PLAIN = {"list": lambda v: v.tolist(), "array": laid_out, "typed": typed, "scipy": scipy_table, **({"torch": tensor} if torch else {})}
 NAMED = {
     name: make
@@ -123,7 +123,7 @@ NAMED = {
 
 
 def table(values, ids, names):
-    """A table of some library, what it is called, and how many points have no column in it though there has to be one."""
+    """Draws the kind of a table; returns kind, table, and the number of points without a required column."""
     kind = DRAW.choice([*PLAIN, *NAMED])
     if kind in PLAIN:
         return kind, PLAIN[kind](values), 0
@@ -137,7 +137,7 @@ def table(values, ids, names):
 
 
 def ground_of(places, names):
-    """Points as some library has them; with names where there are names."""
+    """Converts points to a table of some library, with names if there are any."""
     ids = None if names is None else [str(name) for name in names]
     axes, forms = ["x", "y"], ["pandas", "polars", "anndata"]
     form = DRAW.choice([form for form in (forms if names else [*forms, "array", "scipy", "torch"]) if form in {**PLAIN, **NAMED}])
@@ -155,13 +155,13 @@ def ground_of(places, names):
 
 
 def told(call, missing):
-    """The answer of a call that has to say, or must not, that points have no column; some are made twice."""
+    """Returns the result of a call, checks its warning about missing columns, and repeats some calls."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = call()
     warned = [str(warning.message) for warning in said if issubclass(warning.category, tp.MissingColumnsWarning)]
     check(bool(warned) == bool(missing), missing, "points have no column, and it says", warned)
-    # What is given is not written to, so that it can be given again.
+    # Arguments are not modified, so that a repetition gives the same result.
     return call() if DRAW.random() < 0.5 else found
 
 
@@ -170,7 +170,7 @@ def all_pairs(a, b, cost):
 
 
 def distance(x, y, points, names):
-    """Between two measures, each as some library has one."""
+    """Computes the distance of two measures, each in the form of some library."""
     (a_kind, a, a_lacks), (b_kind, b, b_lacks) = (table(row[None], None, names) for row in (x, y))
     print(" ".join(f"{a_kind} {a!r} and {b_kind} {b!r} by emd on {names}".split()), flush=True)
     a, b = (row[0] if kind in ("dicts", "list") else row for kind, row in [(a_kind, a), (b_kind, b)])
@@ -179,7 +179,7 @@ def distance(x, y, points, names):
 
 
 def frames():
-    """Distances between the rows of two tables, from every door, are those in rational numbers of what the rows hold."""
+    """Checks distances between the rows of two tables, by every function, against rational numbers."""
     size, scale = DRAW.randint(3, 8), DRAW.choice([1, 1, 8])
     names = DRAW.choice([None, [f"p{k}" for k in range(size)], [str(k) for k in range(size)][::-1], list(range(10, 10 + size))])
     places = np.array([[DRAW.choice([0.0, 1.0, DRAW.random()]) for _ in range(2)] for _ in range(size)])
@@ -197,7 +197,7 @@ def frames():
         found = told(lambda: tree.pairwise(left, right), lacks)
     elif door == "model":
         model = told(lambda: tp.TreeWasserstein(points, method="quadtree").fit(right), right_lacks)
-        found = told(lambda: model.pairwise(left, right), lacks) * (8 / scale)  # of shares, as they are by default
+        found = told(lambda: model.pairwise(left, right), lacks) * (8 / scale)  # normalized by default
         expected = all_pairs(*rows, way_lengths(model.tree_.parents.tolist(), model.tree_.lengths.tolist(), size))
     else:
         expected = all_pairs(*rows, cdist(places, places))
@@ -218,7 +218,7 @@ def frames():
 
 
 def missing_columns():
-    """A table that names some of the points, in any order, is the whole one with zeros."""
+    """Checks that a table of some points, in any order, equals the complete one with zeros."""
     names = [f"p{k}" for k in range(DRAW.randint(3, 9))]
     places = np.array([[DRAW.random(), DRAW.random()] for _ in names])
     tree = tp.linkage(points=pd.DataFrame(places, index=names))

@@ -1,7 +1,7 @@
-"""What the scripts that check answers share: draws, a judge in rational numbers, and the loop over questions.
+"""Shared parts of the checking scripts: draws, a reference solver in rational numbers, and the main loop.
 
-Before every question a line says which it is, so that a dead interpreter leaves its last words. An answer that is
-wrong ends the run with code 4 and says why; so does an error where there has to be an answer.
+A line is printed before every check, so that a crash of the interpreter can be located. A wrong result, or an
+unexpected error, ends the run with code 4 and a message.
 """
 
 import random
@@ -12,12 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 DRAW = random.Random(int(sys.argv[1]))
-# What roundings may cost, relative to what was added up.
+# Tolerance for rounding, relative to the terms of a sum.
 SLACK = 1e-9
 
 
 class Wrong(Exception):
-    """An answer that cannot be true."""
+    """A wrong result."""
 
 
 def check(holds, *why):
@@ -30,7 +30,7 @@ def near(a, b, slack=SLACK):
 
 
 def refused(call, named):
-    """What has to be an error that names something."""
+    """Checks that a call fails with an error that contains a text."""
     try:
         call()
     except ValueError as error:
@@ -46,9 +46,9 @@ def collection(rows, points):
 
 
 def rational_transport(a, b, cost, mass=None, penalty=None):
-    """The least cost in rational numbers, without any rounding: the cheapest path for more mass, again and again.
+    """Minimum cost in rational numbers by successive shortest paths.
 
-    It ends when `mass` is moved, or all that can be, or when a path costs as much as leaving its two ends alone.
+    It stops when `mass` or all mass is moved, or when a path costs as much as the penalties of its two ends.
     """
     a, b = [Fraction(x) for x in a], [Fraction(x) for x in b]
     cost = [[Fraction(x) for x in row] for row in cost]
@@ -70,9 +70,9 @@ def rational_transport(a, b, cost, mass=None, penalty=None):
 
 
 def _cheapest_path(a, b, cost, plan):
-    """From a row with mass left to a column that lacks some, by Bellman and Ford: its price, and rows and columns in turn.
+    """Cheapest augmenting path by Bellman-Ford: its cost, and its rows and columns alternately.
 
-    Of paths of one price the shortest is taken, so that the number of paths stays small.
+    Ties are broken by length, which keeps the number of paths small.
     """
     rows = {i: (Fraction(0), 0, (i,)) for i in range(len(a)) if a[i]}
     columns, changed = {}, True
@@ -91,7 +91,7 @@ def _cheapest_path(a, b, cost, plan):
 
 
 def way_lengths(parents, lengths, leaves):
-    """Distances between the leaves of a tree, in rational numbers."""
+    """Computes the distances between the leaves of a tree in rational numbers."""
     climbs = []
     for leaf in range(leaves):
         climbs.append({leaf: Fraction(0)})
@@ -102,7 +102,7 @@ def way_lengths(parents, lengths, leaves):
 
 
 def main(questions):
-    """Asks the question that the command line names, as often as it says."""
+    """Runs the check of the command line as often as requested."""
     warnings.simplefilter("ignore")
     for _ in range(int(sys.argv[3])):
         try:

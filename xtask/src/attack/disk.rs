@@ -1,4 +1,4 @@
-//! Disks that are full: an error that names the file, the old file as it was, and nothing left.
+//! Full disks: the error names the file, the old file is unchanged, and no temporary file remains.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use super::scene::Scene;
 
 const OLD: &[u8] = b"the old file\n";
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     match random.below(if arena.tmpfs { 3 } else { 2 }) {
         0 => full_stdout(arena, random, folder),
@@ -22,7 +22,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     }
 }
 
-/// Whatever is printed, `/dev/full` does not take it.
+/// Prints to `/dev/full`, which refuses all output.
 fn full_stdout(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     let case = Scene::draw(random, |_| true);
@@ -36,7 +36,7 @@ fn full_stdout(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<
     Ok(wrong.iter().map(|wrong| format!("{wrong}: `{}` > /dev/full", job.shown())).collect())
 }
 
-/// A result that goes to `/dev/full`.
+/// Writes a result to `/dev/full`.
 fn full_device(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     let case = Scene::draw(random, |case| case.writes().any(|out| out.starts_with("out.")));
@@ -44,7 +44,7 @@ fn full_device(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<
     let mut job = scene.job(case, folder)?;
     let place = job.args.iter().rposition(|word| word.starts_with("out."));
     let Some(place) = place else { return Ok(Vec::new()) };
-    // The name still says the format.
+    // The link's name keeps the extension, which tells the format.
     let ending = job.args[place].trim_start_matches("out").to_owned();
     let link = format!("full{ending}");
     std::os::unix::fs::symlink("/dev/full", folder.join(&link))?;
@@ -60,7 +60,7 @@ fn full_device(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<
     Ok(wrong.iter().map(|wrong| format!("{wrong}: `{}`", job.shown())).collect())
 }
 
-/// A result that goes to a disk with too little room, where an old one is.
+/// Writes a result over an old one on a disk with too little space.
 fn small_disk(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let fits = |case: &super::cases::Case| !case.lab && case.writes().any(|out| out != "out");
@@ -93,11 +93,11 @@ fn small_disk(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<S
     Ok(wrong.iter().map(|wrong| format!("{wrong}: {pages} pages: `{}`", job.shown())).collect())
 }
 
-/// A small file system that goes away with the value.
+/// A small file system that is unmounted on drop.
 pub(super) struct Disk(PathBuf);
 
 impl Disk {
-    /// Mounts one of so many kilobytes, where that is allowed.
+    /// Mounts a file system of this size, if permitted.
     pub(super) fn mount(at: &Path, kilobytes: usize) -> Result<Option<Self>> {
         std::fs::create_dir_all(at)?;
         let mut mount = Command::new("mount");
@@ -109,7 +109,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily, so that a process that is still there does not keep it.
+        // Lazily, so that a remaining process does not prevent it.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

@@ -1,4 +1,4 @@
-//! Damaged files, given to every command that reads them.
+//! Damaged files as inputs of every command that reads them.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::{INPUTS, Scene};
 
-/// Damaged files in one round.
+/// Damaged files per round.
 const FILES: usize = 6;
-/// Endings of our own files, which have checksums.
+/// Extensions of our own formats, which have checksums.
 const OWN: [&str; 4] = ["tree", "forest", "index", "shard"];
-/// Kilobytes of address space that small inputs have to do with, damaged or not.
+/// Limit of the address space in kilobytes; small inputs must work within it, damaged or not.
 const MEMORY: u64 = 2 << 20;
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     let mut findings = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
             wrong.extend(scene.wrong_before(folder)?);
         }
         if !wrong.is_empty() {
-            // What is looked at later has to hold the damage.
+            // Keep the damaged file for inspection.
             std::fs::write(folder.join(file), &damaged)?;
             findings.extend(wrong.iter().map(|wrong| format!("{wrong} {about}")));
             break;
@@ -56,7 +56,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(findings)
 }
 
-/// The bytes of a file, damaged; of an archive either as a whole or one of its members.
+/// Returns a file's bytes with damage; for an archive, either as a whole or in one of its members.
 fn damage(scene: &Scene, file: &str, random: &mut Random) -> Vec<u8> {
     if let Some(members) = scene.members.get(file)
         && random.once_in(2)
@@ -69,7 +69,7 @@ fn damage(scene: &Scene, file: &str, random: &mut Random) -> Vec<u8> {
     mutated(&scene.inputs[file], random)
 }
 
-/// Removes what a command has written.
+/// Removes the outputs of a command.
 pub(super) fn clear(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

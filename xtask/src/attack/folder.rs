@@ -1,4 +1,4 @@
-//! What is in a folder, and how it differs from what should be there.
+//! Snapshots of folders, and comparisons with the expected content.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The files of a folder and of those in it, by their names, with their bytes.
+/// Files below a folder, by name, with their bytes.
 pub(super) type Snapshot = BTreeMap<String, Vec<u8>>;
 
-/// Reads a folder.
+/// Reads all files below a folder.
 pub(super) fn snapshot(folder: &Path) -> Result<Snapshot> {
     let mut files = Snapshot::new();
     read(folder, "", &mut files).with_context(|| folder.display().to_string())?;
@@ -34,7 +34,7 @@ fn read(folder: &Path, before: &str, files: &mut Snapshot) -> std::io::Result<()
     Ok(())
 }
 
-/// Writes files into a folder, which is made.
+/// Writes files into a folder, which is created.
 pub(super) fn write(folder: &Path, files: &Snapshot) -> Result<()> {
     for (name, bytes) in files {
         let path = folder.join(name);
@@ -45,18 +45,18 @@ pub(super) fn write(folder: &Path, files: &Snapshot) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file is one that only a run in progress may have.
+/// Checks whether a file is a temporary file of a run in progress.
 pub(super) fn is_temporary(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|file| file.starts_with(".treeport-"))
 }
 
-/// Whether the name of a file ends so, after a dot.
+/// Checks the extension of a file name.
 pub(super) fn has_ending(name: &str, ending: &str) -> bool {
     Path::new(name).extension().is_some_and(|found| found == ending)
 }
 
-/// What is wrong with the files found, each in a few words; those for which `loose` holds may have
-/// any bytes.
+/// Describes the differences from the expected files; files for which `loose` is true may have any
+/// bytes.
 pub(super) fn differences(
     found: &Snapshot,
     expected: &Snapshot,

@@ -1,8 +1,8 @@
-//! Files of other tools, written from scratch: CSV, NumPy arrays, SciPy's sparse archives.
+//! Writers of foreign formats: CSV, NumPy arrays, SciPy's sparse archives.
 //!
-//! Our own writers are what is attacked, so they are not used here.
+//! They are independent of our own writers, which are under attack.
 
-/// Rows of numbers as CSV, below a header if it is not empty.
+/// Writes rows of numbers as CSV, with a header if it is not empty.
 pub(super) fn csv(header: &str, rows: &[Vec<f64>]) -> Vec<u8> {
     let mut text = String::new();
     if !header.is_empty() {
@@ -16,7 +16,7 @@ pub(super) fn csv(header: &str, rows: &[Vec<f64>]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A NumPy array of entries that are bytes already.
+/// Writes a NumPy array of raw entries.
 fn npy(descr: &str, shape: &str, entries: &[u8]) -> Vec<u8> {
     let head = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let head = format!("{head:<117}\n");
@@ -27,7 +27,7 @@ fn npy(descr: &str, shape: &str, entries: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Rows of numbers as a NumPy array.
+/// Writes rows of numbers as a NumPy array.
 pub(super) fn npy_rows(rows: &[Vec<f64>]) -> Vec<u8> {
     let shape = format!("({}, {})", rows.len(), rows.first().map_or(0, Vec::len));
     let entries: Vec<u8> = rows.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
@@ -40,7 +40,7 @@ fn npy_whole(numbers: &[usize]) -> Vec<u8> {
     npy("<i8", &format!("({},)", numbers.len()), &entries)
 }
 
-/// The members of the archive that `scipy.sparse.save_npz` writes of the same rows.
+/// Returns the members of the archive that `scipy.sparse.save_npz` writes for these rows.
 pub(super) fn sparse(rows: &[Vec<f64>]) -> Vec<(&'static str, Vec<u8>)> {
     let (mut indptr, mut indices, mut data) = (vec![0], Vec::new(), Vec::new());
     for row in rows {
@@ -60,7 +60,7 @@ pub(super) fn sparse(rows: &[Vec<f64>]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The members of a ragged archive of clouds: masses and the rows of points that go with them.
+/// Returns the members of a ragged archive of clouds, given as masses with rows of coordinates.
 pub(super) fn ragged(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> Vec<(&'static str, Vec<u8>)> {
     let points: Vec<Vec<f64>> = clouds.iter().flat_map(|cloud| cloud.1.clone()).collect();
     let masses = clouds.iter().flat_map(|cloud| &cloud.0).flat_map(|mass| mass.to_le_bytes());
@@ -76,7 +76,7 @@ pub(super) fn ragged(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> Vec<(&'static str,
     ]
 }
 
-/// A zip archive whose members are stored as they are.
+/// Writes a zip archive with uncompressed members.
 pub(super) fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in members {

@@ -1,4 +1,4 @@
-//! The files of a scene that other tools make: points, a graph and a matrix of them, measures, names.
+//! Foreign files of a scene: points, a graph and a matrix of them, measures, names.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::folder::Snapshot;
 use super::formats::{csv, npy_rows, ragged, sparse, zip};
 use super::random::Random;
 
-/// The files in an archive.
+/// Members of an archive.
 pub(super) type Members = Vec<(&'static str, Vec<u8>)>;
 
-/// The files, and what the archives among them hold.
+/// Returns the files, and the members of the archives among them.
 pub(super) fn foreign(
     points: usize,
     measures: usize,
@@ -52,7 +52,7 @@ pub(super) fn foreign(
     (files, members)
 }
 
-/// Masses on a third of the points or on all of them, 1 in all.
+/// Draws uniform masses on a third of the points or on all, with a total of 1.
 fn measure(number: usize, points: usize, random: &mut Random) -> Vec<f64> {
     let share = if number.is_multiple_of(2) { 0.3 } else { 1.0 };
     let mut has_mass: Vec<bool> = (0..points).map(|_| random.fraction() < share).collect();
@@ -65,12 +65,12 @@ fn apart(a: &[f64], b: &[f64]) -> f64 {
     (a[0] - b[0]).hypot(a[1] - b[1])
 }
 
-/// A connected graph as a list of edges and as the upper half of a matrix.
+/// Returns a connected graph as a list of edges and as the upper triangle of a matrix.
 fn edges(matrix: &[Vec<f64>]) -> (String, Vec<Vec<f64>>) {
     let points = matrix.len();
     let mut graph = vec![vec![0.0; points]; points];
     let mut text = vec!["source,target,weight\n".to_owned()];
-    // A path first, so that nodes appear in the order of the points.
+    // The path comes first, so that nodes appear in the order of the points.
     for step in [1, 7, 13] {
         for to in step..points {
             let from = to - step;
@@ -81,7 +81,7 @@ fn edges(matrix: &[Vec<f64>]) -> (String, Vec<Vec<f64>>) {
     (text.concat(), graph)
 }
 
-/// Measures as a feature table: points in rows, with names and IDs.
+/// Writes measures as a feature table: points in rows, with names and IDs.
 fn features(masses: &[Vec<f64>]) -> String {
     let ids: Vec<String> = (0..masses.len()).map(|k| format!("\tm{k}")).collect();
     let row = |point: usize| -> String {
@@ -92,14 +92,14 @@ fn features(masses: &[Vec<f64>]) -> String {
     format!("# a feature table\n#OTU ID{}\n{}", ids.concat(), rows.concat())
 }
 
-/// The points of a measure, each a little to the side, with their masses.
+/// Returns the points of a measure, slightly shifted, with their masses.
 fn cloud(masses: &[f64], places: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let aside = masses[0] + 0.01;
     let here = masses.iter().zip(places).filter(|(mass, _)| **mass > 0.0);
     here.map(|(mass, place)| (*mass, vec![place[0] + aside, place[1]])).unzip()
 }
 
-/// Clouds as a table with a row for each point.
+/// Writes clouds as a table with one row per point.
 fn long_table(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> String {
     let rows = clouds.iter().enumerate().flat_map(|(number, (masses, points))| {
         let here = masses.iter().zip(points);
@@ -108,7 +108,7 @@ fn long_table(clouds: &[(Vec<f64>, Vec<Vec<f64>>)]) -> String {
     std::iter::once("id,mass,x,y\n".to_owned()).chain(rows).collect()
 }
 
-/// Measures as a table of BIOM 1.0, with points as observations.
+/// Writes measures as a BIOM 1.0 table, with points as observations.
 fn biom(masses: &[Vec<f64>]) -> String {
     let ids = |letter: char, count: usize| -> String {
         (0..count).map(|k| format!("{{\"id\": \"{letter}{k}\"}}")).collect::<Vec<_>>().join(", ")
@@ -127,7 +127,8 @@ fn biom(masses: &[Vec<f64>]) -> String {
     )
 }
 
-/// Measures on every second point, the last first, in a table that has columns for these alone.
+/// Writes measures on every second point, in reverse order, as a table with columns for only these
+/// points.
 fn some_columns(masses: &[Vec<f64>]) -> Vec<u8> {
     let points: Vec<usize> = (0..masses[0].len()).step_by(2).rev().collect();
     let names: Vec<String> = points.iter().map(|point| format!("p{point}")).collect();

@@ -1,4 +1,4 @@
-//! Journals and checkpoints that were damaged between two runs: an error, or the same bytes.
+//! Journals and checkpoints damaged between two runs: an error, or the same result.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::process::{ProgramRun, RunInProgress};
 use super::random::Random;
 use super::scene::Scene;
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let keeps = |command: &str| ["fit", "exact", "reproduce"].contains(&command);
@@ -35,7 +35,8 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(findings.iter().map(|finding| format!("{finding} {about}")).collect())
 }
 
-/// Starts a job and interrupts it some time after it has begun a journal; one of its journals.
+/// Starts a job and interrupts it some time after its first journal appears; returns one of its
+/// journals.
 fn interrupted(job: &ProgramRun, took: Duration, random: &mut Random) -> Result<Option<PathBuf>> {
     let signal = *random.pick(&["KILL", "INT"]);
     let mut running = job.start("interrupted")?;

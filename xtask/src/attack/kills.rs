@@ -1,4 +1,4 @@
-//! Commands that are killed at work and begun again end with the same bytes, and leave nothing.
+//! Commands that are killed and run again produce the same bytes, without temporary files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::folder::{is_temporary, snapshot, write};
 use super::random::Random;
 use super::scene::Scene;
 
-/// Signals that are sent one shortly after the other.
+/// Sequences of signals, sent in quick succession.
 const SIGNALS: [&[(&str, i32)]; 5] =
     [&[("KILL", 9)], &[("TERM", 15)], &[("INT", 2)], &[("HUP", 1)], &[("INT", 2), ("INT", 2)]];
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let case = Scene::draw(random, |case| case.long);
     let scene = &arena.large;
@@ -38,7 +38,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         let name = signals.iter().map(|signal| signal.0).collect::<Vec<_>>().join("+");
         let after = format!("after {name} at {moment:.2?} of `{}`", job.shown());
         findings.extend(ended.fault_after(&sent).map(|fault| format!("{fault} {after}")));
-        // What cannot be caught cannot be cleaned up after.
+        // SIGKILL leaves no chance to clean up.
         if name != "KILL" {
             let left = temporary(folder)?;
             findings.extend(left.difference(&before).map(|file| format!("left `{file}` {after}")));

@@ -1,4 +1,4 @@
-//! Too little memory: an answer or an error in words, never an abort.
+//! Limited memory: a result or an error message, never an abort.
 
 use std::path::Path;
 
@@ -10,20 +10,21 @@ use super::random::Random;
 use super::scene::Scene;
 use super::{files, folder};
 
-/// Runs in one round.
+/// Runs per round.
 const RUNS: usize = 4;
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let mut findings = Vec::new();
     folder::write(folder, &scene.inputs)?;
     for _ in 0..RUNS {
         let case = Scene::draw(random, |_| true);
-        // From what the program needs to start to thirty times that, small ones as often as large.
+        // Log-uniform from the minimum to thirty times that.
         let memory = (arena.least_memory as f64 * 30_f64.powf(random.fraction())) as u64;
         let mut job = ProgramRun { memory, ..scene.job(case, folder)? };
-        // Without room for an arena a thread, threads wait for each other at every allocation.
+        // If the address space has no space for an arena per thread, threads contend at every
+        // allocation.
         job.limit += scene.of(case)?.took * 10;
         let ended = job.run()?;
         let mut wrong: Vec<String> = ended.fault().into_iter().collect();
@@ -46,7 +47,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(findings)
 }
 
-/// The least kilobytes of address space, to a twentieth, with which the program says its version.
+/// Finds the smallest address space in kilobytes, to a twentieth, with which `--version` succeeds.
 pub(super) fn least(scene: &Scene, folder: &Path) -> Result<u64> {
     std::fs::create_dir_all(folder)?;
     let mut memory = 1 << 10;

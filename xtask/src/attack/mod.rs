@@ -1,9 +1,9 @@
-//! `cargo xtask attack`: the programs against kills, damaged files, full disks, little memory and odd
-//! arguments, in rounds that are drawn at random until the time is over.
+//! `cargo xtask attack`: attacks the programs with kills, damaged files, full disks, limited memory
+//! and odd arguments, in random rounds until the time limit.
 //!
-//! A round follows from the seed and its number, so that it can be run again. What is random is in
-//! [`random`] and [`mutate`], what is run in [`cases`] and [`scene`], how it ended in [`process`];
-//! every kind of round has a file of its own.
+//! A round is determined by the seed and its number, so it can be repeated. [`random`] and
+//! [`mutate`] are the sources of randomness, [`cases`] and [`scene`] define the commands, and
+//! [`process`] judges how they end; every kind of round has its own file.
 
 mod answers;
 mod arguments;
@@ -41,23 +41,23 @@ use scene::{Programs, Scene};
 
 pub(crate) use options::{AttackOptions, parse};
 
-/// Everything a round needs.
+/// Everything that rounds need.
 struct Arena {
     programs: Programs,
-    /// Little data, for commands that shall be quick.
+    /// Little data, for fast commands.
     small: Scene,
-    /// Enough that commands can be caught at work.
+    /// Enough data that commands can be interrupted.
     large: Scene,
-    /// Whether small disks can be mounted.
+    /// Small disks can be mounted.
     tmpfs: bool,
-    /// Kilobytes of address space with which the program just starts.
+    /// Smallest address space in kilobytes with which the program starts.
     least_memory: u64,
 }
 
-/// What a round does: its findings.
+/// Runs a round and returns its findings.
 type Round = fn(&Arena, &mut Random, &Path) -> Result<Vec<String>>;
 
-/// The kinds of rounds, and how often each is drawn.
+/// Kinds of rounds, with their weights.
 const KINDS: [(&str, usize, Round); 10] = [
     ("kills", 3, kills::round),
     ("journals", 2, journals::round),
@@ -71,10 +71,10 @@ const KINDS: [(&str, usize, Round); 10] = [
     ("answers", 2, answers::round),
 ];
 
-/// The kinds that need the Python package.
+/// Kinds that need the Python package.
 const IN_PYTHON: [&str; 2] = ["python", "answers"];
 
-/// Attacks until the time is over; the exit code says whether anything was found.
+/// Runs rounds until the time limit; the exit code tells whether there are findings.
 pub(crate) fn run(
     options: &AttackOptions,
     target: &Path,
@@ -130,12 +130,12 @@ fn attack(options: &AttackOptions, programs: Programs, root: &Path) -> Result<Re
     Ok(report)
 }
 
-/// `None` if the work has ended because of Ctrl-C.
+/// Returns `None` if Ctrl-C has ended the work.
 fn unless_stopped<T>(result: Result<T>) -> Result<Option<T>> {
     if STOPPED.load(Ordering::Relaxed) { Ok(None) } else { result.map(Some) }
 }
 
-/// The kind of a round, each as often as its weight says.
+/// Draws the kind of a round by weight.
 fn drawn(random: &mut Random, only: Option<&str>) -> &'static (&'static str, usize, Round) {
     let mut at = random.below(KINDS.iter().map(|kind| kind.1).sum());
     let here = |kind: &&(&str, usize, Round)| {
@@ -147,7 +147,7 @@ fn drawn(random: &mut Random, only: Option<&str>) -> &'static (&'static str, usi
     known.or_else(|| KINDS.iter().find(here)).unwrap_or(&KINDS[0])
 }
 
-/// Whether an interpreter has these packages.
+/// Checks whether an interpreter has these packages.
 fn imports(python: &Path, packages: &str) -> bool {
     let mut command = std::process::Command::new(python);
     let import = format!("import {packages}");
@@ -158,7 +158,7 @@ fn imports(python: &Path, packages: &str) -> bool {
 impl Arena {
     fn new(programs: Programs, root: &Path) -> Result<Self> {
         let small = Scene::new(&programs, &root.join("small"), 12, 8)?;
-        // A command that has changed is said at once, not in the round that draws it.
+        // A failing command is reported here, not in the round that draws it.
         for case in CASES {
             small.of(case)?;
         }
@@ -168,13 +168,13 @@ impl Arena {
         Ok(Self { programs, small, large, tmpfs, least_memory })
     }
 
-    /// What cannot be tried here, and why.
+    /// Returns the kinds that cannot run here, with reasons.
     fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let disk =
             (!self.tmpfs).then_some(("disk", "without small disks: mounting is not allowed"));
         let missing = self.programs.python.is_none();
         let python = IN_PYTHON.map(|kind| (kind, "left out: no treeport in target/venv"));
-        // All other libraries are installed for the tests.
+        // The tests install all other libraries.
         let torch = self.programs.python.as_ref().filter(|python| !imports(python, "torch"));
         let torch = torch.map(|_| ("answers", "without tensors: no torch in target/venv"));
         let python = python.into_iter().filter(|_| missing);

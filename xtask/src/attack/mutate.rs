@@ -1,8 +1,8 @@
-//! Damage to the bytes of a file: what disks, networks, editors and strangers do to it.
+//! Damage to the bytes of a file, as by disks, networks, editors and attackers.
 
 use super::random::Random;
 
-/// Numbers and words that readers trip over.
+/// Numbers and words that parsers often mishandle.
 const WORDS: [&str; 26] = [
     "nan",
     "NaN",
@@ -32,7 +32,7 @@ const WORDS: [&str; 26] = [
     "\r",
 ];
 
-/// The bytes with one to three kinds of damage.
+/// Applies one to three kinds of damage.
 pub(super) fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..random.within(1..4) {
@@ -57,7 +57,7 @@ fn once(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Turns some bits around.
+/// Flips some bits.
 fn flip(bytes: &mut [u8], random: &mut Random) {
     for _ in 0..random.within(1..9) {
         let at = random.below(bytes.len());
@@ -67,7 +67,7 @@ fn flip(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Writes any byte, mostly one that means something in text.
+/// Overwrites bytes, mostly by ones that are significant in text.
 fn change(bytes: &mut [u8], random: &mut Random) {
     let telling = b"\0\n\r\t,;:()[]{}'\"-+.0123456789eE \x1b\x7f\xff";
     for _ in 0..random.within(1..5) {
@@ -85,7 +85,7 @@ fn insert(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.splice(at..at, new);
 }
 
-/// A stretch of at most half the bytes.
+/// Draws a range of at most half of the bytes.
 fn block(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let size = random.below(bytes.len() / 2 + 1);
     let start = random.below(bytes.len() - size + 1);
@@ -111,7 +111,7 @@ fn swap_blocks(bytes: &mut [u8], random: &mut Random) {
     first[from..from + size].swap_with_slice(&mut second[to..to + size]);
 }
 
-/// Replaces a word of text, between separators, by one that readers trip over.
+/// Replaces a word between separators by one that parsers often mishandle.
 fn replace_word(bytes: &mut Vec<u8>, random: &mut Random) {
     let ends = |byte: &u8| b",\n \t:;()[]{}\"'".contains(byte);
     let at = random.below(bytes.len());
@@ -121,11 +121,11 @@ fn replace_word(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.splice(start..end.max(start), word);
 }
 
-/// Overwrites eight bytes by a number that is giant, negative or no number in some reading.
+/// Overwrites eight bytes by a number that is huge, negative or NaN, depending on the type.
 fn giant_number(bytes: &mut [u8], random: &mut Random) {
     let numbers = [u64::MAX, 1 << 63, 1 << 62, 1 << 40, u64::from(u32::MAX), f64::NAN.to_bits()];
     let number = random.pick(&numbers).to_le_bytes();
-    // Mostly where binary formats keep their counts.
+    // Mostly near the beginning, where binary formats have their counts.
     let end = if random.once_in(2) { bytes.len().min(64) } else { bytes.len() };
     let at = random.below(end.saturating_sub(7));
     for (byte, new) in bytes.iter_mut().skip(at).zip(number) {
@@ -133,7 +133,7 @@ fn giant_number(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Puts something before the first byte: marks of byte order, blank lines, bytes that are no text.
+/// Inserts a prefix: byte order marks, blank lines, bytes that are not text.
 fn prefix(bytes: &mut Vec<u8>, random: &mut Random) {
     let marks: [&[u8]; 6] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b"\xc3\x28", b"\0", b"#\n"];
     bytes.splice(0..0, random.pick(&marks).iter().copied());

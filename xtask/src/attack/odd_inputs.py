@@ -1,7 +1,7 @@
 """Calls the package with odd inputs: `odd_inputs.py SEED CALLS`.
 
-Before every call a line says what it is, so that a dead interpreter leaves its last words. Exceptions
-are answers; a panic of the compiled half is not, and ends the run with code 3.
+A line is printed before every call, so that a crash of the interpreter can be located. Exceptions are
+valid results; a panic of the compiled part ends the run with code 3.
 """
 
 import functools
@@ -20,7 +20,7 @@ NUMBERS = [0.0, 1.0, -1.0, 0.5, 1e308, 1e-308, 5e-324, np.nan, np.inf, -np.inf, 
 
 
 class Sub(np.ndarray):
-    """An array of another class."""
+    """An array of a subclass."""
 
 
 def shape():
@@ -61,7 +61,7 @@ def array():
 
 
 def broken_sparse():
-    """A sparse matrix whose index arrays lie."""
+    """A sparse matrix with invalid index arrays."""
     good = sparse.csr_array(np.eye(4))
     part = DRAW.choice(["indices", "indptr", "data"])
     values = getattr(good, part).copy()
@@ -77,24 +77,24 @@ def recursive():
 
 
 def giant():
-    """Sizes that memory cannot hold or products of which overflow, and which cost nothing to make."""
+    """Arrays of sizes that exceed the memory or whose product overflows, created without allocating them."""
     size = DRAW.choice([(2, 2**29), (2**29, 1), (2**15, 2**15), (2**40, 0), (0, 2**62)])
     return np.broadcast_to(np.float64(DRAW.choice([0.0, 1.0])), size)
 
 
 def good(rows):
-    """Masses on four points that nobody can object to."""
+    """Valid masses on four points."""
     masses = np.array([DRAW.random() + 0.1 for _ in range(4 * rows)]).reshape(rows, 4)
     return masses / masses.sum(axis=1, keepdims=True)
 
 
 def one():
-    """Mostly a measure."""
+    """A measure, or an odd input."""
     return good(1)[0] if DRAW.random() < 0.5 else thing()
 
 
 def many():
-    """Mostly a table of measures."""
+    """A table of measures, or an odd input."""
     return good(5) if DRAW.random() < 0.5 else thing()
 
 
@@ -130,14 +130,14 @@ def fitted():
 
 
 def some(options):
-    """Some of the options, with odd values."""
+    """Draws some of the options, with odd values."""
     return {name: number() for name in options if DRAW.random() < 0.25}
 
 
 def fit():
     options = some(["epochs", "batch_size", "learning_rate", "n_pairs", "n_trees", "patience", "random_state",
                     "validation_fraction", "n_jobs", "start", "loss", "metric"])
-    # Giant work is not a fault; it would only take its time.
+    # Large counts are valid and would only take long.
     options = {k: v for k, v in options.items() if not (k in ("epochs", "n_trees") and isinstance(v, int) and v > 99)}
     method = DRAW.choice(["auto", "additive", "forest", "quadtree", "ultratwd", "single", "no-such", None, 3])
     return tp.TreeWasserstein(method=method, **ground(), **options).fit(many())
@@ -151,7 +151,7 @@ def file():
 
 
 def nothing_but_state():
-    """What pickle hands to the constructors, made up."""
+    """A corrupted pickle state."""
     how, state = tree().__reduce__()[:2]
     body = bytearray(state[0]) if isinstance(state[0], (bytes, bytearray)) else bytearray(b"x")
     for _ in range(DRAW.randrange(5)):

@@ -1,24 +1,24 @@
-//! What the caller of the attack asks for.
+//! Options of the attack.
 
 use super::KINDS;
 
-/// Time, randomness, and which rounds.
+/// Time limit, seed, and selection of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AttackOptions {
     pub(crate) seconds: u64,
     pub(crate) seed: u64,
-    /// Only this round, whose folder is kept.
+    /// Run only this round, and keep its folder.
     pub(crate) round: Option<u64>,
-    /// Only rounds of this kind.
+    /// Run only rounds of this kind.
     pub(crate) only: Option<&'static str>,
 }
 
-/// Reads `--minutes 5 --seed 1 --round 3 --only files`.
+/// Parses `--minutes 5 --seed 1 --round 3 --only files`.
 pub(crate) fn parse(args: &[String]) -> Result<AttackOptions, String> {
     let mut options = AttackOptions { seconds: 60, seed: 0, round: None, only: None };
     for pair in args.chunks(2) {
         let [name, value] = pair else { return Err(format!("`{}` has no value", pair[0])) };
-        let whole = || value.parse().map_err(|_| format!("`{name} {value}` is no whole number"));
+        let whole = || value.parse().map_err(|_| format!("`{name} {value}` is not an integer"));
         match name.as_str() {
             "--minutes" => options.seconds = seconds(value)?,
             "--seed" => options.seed = whole()?,
@@ -68,7 +68,7 @@ mod tests {
             ("--minutes", "`--minutes` has no value"),
             ("--minutes -1", "`--minutes` takes a number"),
             ("--minutes nan", "`--minutes` takes a number"),
-            ("--seed x", "`--seed x` is no whole number"),
+            ("--seed x", "`--seed x` is not an integer"),
             ("--fast 1", "unexpected argument `--fast`"),
             ("--only fire", "no kind of round is called `fire`; there are kills, "),
         ] {

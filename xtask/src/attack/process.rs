@@ -1,4 +1,4 @@
-//! One run of a program: its limits, what it said, how it ended, and whether that is all right.
+//! A run of a program: limits, output, exit status, and whether that is a fault.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Whether somebody has pressed Ctrl-C.
+/// Ctrl-C has been pressed.
 pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Kilobytes of address space of a run, unless a round sets another limit.
+/// Default limit of the address space in kilobytes.
 pub(super) const MEMORY: u64 = 4 << 20;
 
 /// A program to be run in a folder.
@@ -21,26 +21,26 @@ pub(super) struct ProgramRun {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) folder: PathBuf,
-    /// Kilobytes of address space.
+    /// Limit of the address space in kilobytes.
     pub(super) memory: u64,
-    /// Where stdout goes, if it is not kept.
+    /// File for stdout, if it is not captured.
     pub(super) stdout: Option<PathBuf>,
-    /// How long it may take, beside what it waits for a processor.
+    /// Time limit, excluding the time spent waiting for a processor.
     pub(super) limit: Duration,
 }
 
-/// A run that has ended.
+/// A finished run.
 #[derive(Debug)]
 pub(super) struct FinishedRun {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
-    /// It did not end on its own within its time.
+    /// It did not end within its time limit.
     pub(super) hung: bool,
     pub(super) took: Duration,
 }
 
-/// A run in progress, the leader of a process group of its own.
+/// A run in progress, the leader of its own process group.
 pub(super) struct RunInProgress {
     child: Child,
     begun: Instant,
@@ -49,7 +49,7 @@ pub(super) struct RunInProgress {
 }
 
 impl ProgramRun {
-    /// The command as one would type it.
+    /// The command line.
     pub(super) fn shown(&self) -> String {
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
         let quoted = |arg: &String| {
@@ -60,12 +60,13 @@ impl ProgramRun {
         format!("{name} {}", args.join(" "))
     }
 
-    /// Starts it; what it says goes to files beside its folder, so that no pipe can block it.
+    /// Starts the program; its output goes to files beside its folder, so that no pipe can block
+    /// it.
     pub(super) fn start(&self, label: &str) -> Result<RunInProgress> {
         let beside = |kind: &str| self.folder.with_extension(format!("{label}.{kind}"));
         let said = [beside("stdout"), beside("stderr")];
         let [stdout, stderr] = [self.stdout.as_ref().unwrap_or(&said[0]), &said[1]];
-        // The shell sets the limit and becomes the program.
+        // The shell sets the limit and executes the program.
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -v \"$0\"; exec \"$@\"", &self.memory.to_string()]);
         command.arg(&self.program).args(&self.args).current_dir(&self.folder);
@@ -76,22 +77,22 @@ impl ProgramRun {
         Ok(RunInProgress { child, begun: Instant::now(), limit: self.limit, said })
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub(super) fn run(&self) -> Result<FinishedRun> {
         self.start("run")?.wait()
     }
 }
 
 impl RunInProgress {
-    /// Sends a signal to the whole group.
+    /// Sends a signal to the process group.
     pub(super) fn signal(&self, signal: &str) {
-        // A group that is gone has nothing to be told.
+        // An error means that the group has ended.
         let group = format!("-{}", self.child.id());
         let mut kill = Command::new("kill");
         let _ = kill.args(["-s", signal, "--", &group]).stderr(Stdio::null()).status();
     }
 
-    /// Waits for that long, or until it ends.
+    /// Waits for this time, or until the program ends.
     pub(super) fn pause(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while Instant::now() < until && self.child.try_wait()?.is_none() {
@@ -100,12 +101,13 @@ impl RunInProgress {
         Ok(())
     }
 
-    /// Waits for the end; past its time it is killed.
+    /// Waits for the end; kills the program after its time limit.
     pub(super) fn wait(self) -> Result<FinishedRun> {
         self.wait_or(None)
     }
 
-    /// Waits for the end; past its time it may get the signal `ask` first, and has five seconds to obey.
+    /// Waits for the end; after its time limit, optionally sends the signal `ask` and waits five
+    /// more seconds before killing the program.
     pub(super) fn wait_or(mut self, ask: Option<&str>) -> Result<FinishedRun> {
         self.pause_while(self.limit)?;
         if let (Some(signal), None) = (ask, self.child.try_wait()?) {
@@ -119,18 +121,19 @@ impl RunInProgress {
         if STOPPED.load(Ordering::Relaxed) {
             bail!("stopped");
         }
-        let [stdout, stderr] = self.said.each_ref().map(|path| taken(path));
+        let [stdout, stderr] = self.said.each_ref().map(|path| read_and_remove(path));
         Ok(FinishedRun { status, stdout, stderr, hung, took })
     }
 
-    /// Waits for that long and for what the program has waited for a processor in the meantime, or until
-    /// it ends. On a busy machine that can be twenty times as long, and is no fault of the program.
+    /// Waits for this time plus the time that the program waits for a processor meanwhile, or until
+    /// it ends. On a busy machine that may be twenty times as long, which is no fault of the
+    /// program.
     fn pause_while(&mut self, limit: Duration) -> Result<()> {
-        let (begun, before) = (Instant::now(), self.starved());
+        let (begun, before) = (Instant::now(), self.processor_wait());
         let mut until = limit;
         while !STOPPED.load(Ordering::Relaxed) && self.child.try_wait()?.is_none() {
             if begun.elapsed() >= until {
-                until = limit + self.starved().saturating_sub(before);
+                until = limit + self.processor_wait().saturating_sub(before);
                 if begun.elapsed() >= until {
                     break;
                 }
@@ -140,17 +143,17 @@ impl RunInProgress {
         Ok(())
     }
 
-    /// How long the program has waited for a processor.
-    fn starved(&self) -> Duration {
+    /// Returns how long the program has waited for a processor.
+    fn processor_wait(&self) -> Duration {
         longest_wait(Path::new(&format!("/proc/{}/task", self.child.id())))
     }
 }
 
-/// How long one of some threads could have run and had no processor: the one that waited longest, and nothing
-/// where the system does not say.
+/// Returns the longest time that one of the threads was runnable without a processor; 0 if the
+/// system does not report it.
 fn longest_wait(threads: &Path) -> Duration {
     let waited = |thread: std::fs::DirEntry| {
-        // Nanoseconds that it ran, nanoseconds that it waited, and how often it ran.
+        // Nanoseconds of running, nanoseconds of waiting, number of time slices.
         let said = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
         said.split(' ').nth(1)?.parse().ok()
     };
@@ -158,15 +161,15 @@ fn longest_wait(threads: &Path) -> Duration {
     Duration::from_nanos(threads.filter_map(waited).max().unwrap_or(0))
 }
 
-fn taken(path: &Path) -> Vec<u8> {
+fn read_and_remove(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap_or_default();
     let _ = std::fs::remove_file(path);
     bytes
 }
 
 impl FinishedRun {
-    /// What no run may do, whatever it is given: hang, die, panic, or write to the terminal what
-    /// moves its cursor.
+    /// Returns the fault of a run, if any: it hung, crashed, panicked, or wrote control characters
+    /// to the terminal.
     pub(super) fn fault(&self) -> Option<String> {
         self.fault_after(&[])
     }
@@ -200,13 +203,13 @@ impl FinishedRun {
         self.status.success()
     }
 
-    /// Stderr, for one line of a finding.
+    /// Returns stderr as a single line for a finding.
     pub(super) fn words(&self) -> String {
         last_words(&String::from_utf8_lossy(&self.stderr))
     }
 }
 
-/// The first lines of what was said, short and harmless to look at.
+/// Returns the first lines of a text, shortened and without control characters.
 fn last_words(said: &str) -> String {
     let line = said.lines().filter(|line| !line.trim().is_empty()).take(2);
     let text = line.collect::<Vec<_>>().join(" / ");
@@ -217,7 +220,7 @@ fn last_words(said: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What is found wrong with a script.
+    /// Returns the fault of a shell script.
     fn fault(script: &str, limit: Duration) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let args = ["-c", script].map(ToString::to_string).to_vec();
@@ -254,7 +257,7 @@ mod tests {
             std::fs::write(threads.path().join(thread).join("schedstat"), said).unwrap();
         }
         assert_eq!(longest_wait(threads.path()), Duration::from_secs(3));
-        // The program is gone, or the system has no such files.
+        // The program has ended, or the system has no such files.
         assert_eq!(longest_wait(&threads.path().join("none")), Duration::ZERO);
     }
 

@@ -1,4 +1,5 @@
-//! Scripts that call the Python package. Here with odd inputs: exceptions are fine, a dead interpreter or a panic is not.
+//! Scripts that call the Python package. Odd inputs may raise exceptions, but must not crash the
+//! interpreter or panic.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,17 +10,18 @@ use super::Arena;
 use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
-/// What draws the inputs and calls the package.
+/// Script that draws inputs and calls the package.
 const SCRIPT: &str = include_str!("odd_inputs.py");
-/// Calls in one round.
+/// Calls per round.
 const CALLS: usize = 40;
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     run_script(arena, random, folder, &[("script.py", SCRIPT)], &[&CALLS.to_string()])
 }
 
-/// Runs the first of some files with a seed and more arguments, and says how it failed, if it did.
+/// Runs the first of some scripts with a seed and further arguments; returns how it failed, if it
+/// did.
 pub(super) fn run_script(
     arena: &Arena,
     random: &mut Random,
@@ -32,7 +34,7 @@ pub(super) fn run_script(
     for (name, text) in files {
         std::fs::write(folder.join(name), text)?;
     }
-    // Small numbers, which can be typed.
+    // Small numbers, which are easy to type.
     let seed = random.below(1 << 30).to_string();
     let args = [&[files[0].0, &seed], args].concat();
     let job = ProgramRun {
@@ -44,7 +46,7 @@ pub(super) fn run_script(
         limit: Duration::from_secs(120),
     };
     let ended = job.run()?;
-    // A line for every call, before it is made.
+    // Scripts print a line before each call.
     let calls = String::from_utf8_lossy(&ended.stdout).into_owned();
     let last = calls.lines().last().unwrap_or_default();
     let fault = ended.fault().or_else(|| {

@@ -1,15 +1,16 @@
-//! A small random generator, so that a round is the same on every machine and for ever.
+//! A small random number generator, so that a round is the same on every machine and in every
+//! version.
 
 use std::ops::Range;
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Random numbers determined by a seed (SplitMix64).
 #[derive(Clone, Debug)]
 pub(super) struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The stream of one round of a run.
+    /// Creates the stream of one round.
     pub(super) fn new(seed: u64, round: u64) -> Self {
         let mut random = Self { state: seed };
         // Streams of neighboring rounds must not be shifts of each other.
@@ -18,7 +19,7 @@ impl Random {
         random
     }
 
-    /// Any 64 bits.
+    /// Draws 64 bits.
     pub(super) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.state;
@@ -27,27 +28,27 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `end`; 0 if there is none.
+    /// Draws a number below `end`; 0 if there is none.
     pub(super) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// A number of a range.
+    /// Draws a number in a range.
     pub(super) fn within(&mut self, range: Range<usize>) -> usize {
         range.start + self.below(range.len())
     }
 
-    /// A fraction in [0, 1).
+    /// Draws a number in [0, 1).
     pub(super) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True once in `times`.
+    /// Returns true with probability 1/`times`.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of several.
+    /// Draws an element.
     ///
     /// # Panics
     /// If there are none.

@@ -1,14 +1,14 @@
-//! What the attack says: a line while it goes on, a table and the findings at its end.
+//! Report of the attack: progress lines, and a table with the findings at the end.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use super::options::AttackOptions;
 
-/// Lines of progress where there is no terminal to overwrite them on.
+/// Time between progress lines if stderr is not a terminal.
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Something that must not happen, and where it did.
+/// A fault, and the round that found it.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) round: u64,
@@ -19,7 +19,7 @@ pub(super) struct Finding {
 /// Rounds and findings so far.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// Kind, rounds, and what is left out of it.
+    /// Kind, number of rounds, and reason for omissions.
     kinds: Vec<(&'static str, usize, &'static str)>,
     pub(super) findings: Vec<Finding>,
     said: Duration,
@@ -31,23 +31,23 @@ impl Report {
         Self { kinds, findings: Vec::new(), said: Duration::ZERO }
     }
 
-    /// Says what is left out of a kind.
+    /// Stores the reason why a kind is omitted.
     pub(super) fn note(&mut self, kind: &str, why: &'static str) {
         self.kinds.iter_mut().filter(|known| known.0 == kind).for_each(|known| known.2 = why);
     }
 
-    /// Counts a round and keeps what it has found.
+    /// Counts a round and stores its findings.
     pub(super) fn add(&mut self, kind: &str, findings: impl Iterator<Item = Finding>) {
         self.kinds.iter_mut().filter(|known| known.0 == kind).for_each(|known| known.1 += 1);
         self.findings.extend(findings);
     }
 
-    /// A sign of life.
+    /// Prints a progress line.
     pub(super) fn progress(&mut self, round: u64, kind: &str, gone: Duration) {
         let mut err = std::io::stderr();
         let (found, gone_s) = (self.findings.len(), gone.as_secs());
         let line = format!("round {round} ({kind}), {gone_s} s, {found} findings");
-        // Nobody can be told that stderr does not work.
+        // An error of stderr cannot be reported.
         if err.is_terminal() {
             let _ = write!(err, "\r\x1b[K{line}");
         } else if gone >= self.said {
@@ -56,7 +56,7 @@ impl Report {
         }
     }
 
-    /// The table, and every finding with the command that repeats it.
+    /// Formats the table, and every finding with the command that repeats it.
     pub(super) fn shown(&self, options: &AttackOptions) -> String {
         let mut text = String::from("\n");
         if std::io::stderr().is_terminal() {

@@ -1,5 +1,5 @@
-//! Folders with one file of every kind that the program reads, and what undisturbed commands make
-//! of them.
+//! Scenes: folders with one file of every kind that the programs read, and the results of
+//! undisturbed commands on them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::inputs::{Members, foreign};
 use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
-/// The files of a scene.
+/// Files of a scene.
 pub(super) const INPUTS: [&str; 29] = [
     "points.csv",
     "points.npy",
@@ -48,47 +48,48 @@ pub(super) const INPUTS: [&str; 29] = [
     "counts.biom",
 ];
 
-/// What every command may take longer than it does undisturbed.
+/// Time limit beyond the time of the undisturbed run.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     pub(super) treeport: PathBuf,
     pub(super) lab: PathBuf,
-    /// An interpreter that can import us, if there is one.
+    /// An interpreter that can import treeport, if there is one.
     pub(super) python: Option<PathBuf>,
 }
 
-/// What an undisturbed run has made.
+/// Result of an undisturbed run.
 #[derive(Debug)]
 pub(super) struct Reference {
-    /// The files that it wrote.
+    /// Files written by the run.
     pub(super) files: Snapshot,
     pub(super) stdout: Vec<u8>,
     pub(super) took: Duration,
 }
 
-/// Inputs, and references as they are asked for.
+/// Inputs, and references computed on demand.
 pub(super) struct Scene {
     pub(super) inputs: Snapshot,
-    /// What the archives among them hold.
+    /// Members of the archives among them.
     pub(super) members: HashMap<&'static str, Members>,
     programs: Programs,
-    /// For the undisturbed runs.
+    /// Folder of the undisturbed runs.
     folder: PathBuf,
     references: RefCell<HashMap<String, Rc<Reference>>>,
 }
 
 impl Scene {
-    /// A scene of so many points and measures; `folder` is for its undisturbed runs.
+    /// Creates a scene with the given numbers of points and measures; undisturbed runs use
+    /// `folder`.
     pub(super) fn new(
         programs: &Programs,
         folder: &Path,
         points: usize,
         measures: usize,
     ) -> Result<Self> {
-        let mut scene = Self::unmade(programs, folder, points, measures);
+        let mut scene = Self::without_own_files(programs, folder, points, measures);
         for (args, files) in [
             (
                 "fit -q --points points.csv --names names.txt --measures measures.csv \
@@ -137,8 +138,8 @@ impl Scene {
         Ok(scene)
     }
 
-    /// A scene without what our own commands make.
-    pub(super) fn unmade(
+    /// Creates a scene without the files that our own commands produce.
+    pub(super) fn without_own_files(
         programs: &Programs,
         folder: &Path,
         points: usize,
@@ -157,13 +158,13 @@ impl Scene {
         }
     }
 
-    /// A job in a folder; its time is that of the undisturbed run and some more.
+    /// Creates a job in a folder; its time limit is that of the undisturbed run plus a margin.
     pub(super) fn job(&self, case: &Case, folder: &Path) -> Result<ProgramRun> {
         let limit = self.of(case)?.took + GRACE;
         Ok(ProgramRun { limit, ..self.free_job(&case.words(), case.lab, folder) })
     }
 
-    /// A job of any words.
+    /// Creates a job from any words.
     pub(super) fn free_job(&self, args: &[String], lab: bool, folder: &Path) -> ProgramRun {
         let program = if lab { &self.programs.lab } else { &self.programs.treeport };
         ProgramRun {
@@ -176,12 +177,12 @@ impl Scene {
         }
     }
 
-    /// The undisturbed run of a case.
+    /// Returns the undisturbed run of a case.
     pub(super) fn of(&self, case: &Case) -> Result<Rc<Reference>> {
         self.reference(&case.words(), case.lab)
     }
 
-    /// The undisturbed run of any words.
+    /// Returns the undisturbed run of any words.
     pub(super) fn reference(&self, args: &[String], lab: bool) -> Result<Rc<Reference>> {
         let key = format!("{lab} {}", args.join(" "));
         if let Some(known) = self.references.borrow().get(&key) {
@@ -202,13 +203,13 @@ impl Scene {
         Ok(made)
     }
 
-    /// A case that is drawn from those for which `fits` holds.
+    /// Draws a case among those for which `fits` is true.
     pub(super) fn draw(random: &mut Random, fits: impl Fn(&Case) -> bool) -> &'static Case {
         let fitting: Vec<&'static Case> = CASES.iter().filter(|case| fits(case)).collect();
         fitting[random.below(fitting.len())]
     }
 
-    /// What is wrong with the files of a folder after a run of a case to its end.
+    /// Describes what is wrong with the files of a folder after a successful run.
     pub(super) fn wrong_after(&self, case: &Case, folder: &Path) -> Result<Vec<String>> {
         let mut expected = self.inputs.clone();
         expected.extend(self.of(case)?.files.clone());
@@ -216,8 +217,8 @@ impl Scene {
         Ok(folder::differences(&folder::snapshot(folder)?, &expected, loose))
     }
 
-    /// What is wrong with the files of a folder where a run has failed: everything is as before,
-    /// but for whole results and journals.
+    /// Describes what is wrong with the files of a folder after a failed run, which may leave only
+    /// complete results and journals.
     pub(super) fn wrong_before(&self, folder: &Path) -> Result<Vec<String>> {
         let mut found = folder::snapshot(folder)?;
         found.retain(|name, _| !name.starts_with("out"));

@@ -1,27 +1,27 @@
-//! Planted faults are found: a script stands in for the program.
+//! Tests that planted faults are found: a script replaces the program.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// Writes its outputs and is good; from its second run on it does `fault` at the end.
+/// Writes its outputs and succeeds; from its second run on it executes `fault` at the end.
 const SCRIPT: &str = r#"#!/bin/sh
 for word in "$@"; do case "$word" in out.*) echo result > "$word" ;; esac; done
 [ -e "$0.ran" ] || { : > "$0.ran"; exit 0; }
 "#;
 
-/// An arena whose program has a fault.
+/// Creates an arena whose program has a fault.
 fn arena(root: &Path, fault: &str) -> Arena {
     let program = root.join("program");
     std::fs::write(&program, format!("{SCRIPT}{fault}\n")).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     let programs = Programs { treeport: program.clone(), lab: program, python: Some("sh".into()) };
-    let scene = |name: &str| Scene::unmade(&programs, &root.join(name), 12, 8);
+    let scene = |name: &str| Scene::without_own_files(&programs, &root.join(name), 12, 8);
     let (small, large) = (scene("small"), scene("large"));
     Arena { programs, small, large, tmpfs: false, least_memory: 1 << 20 }
 }
 
-/// What the first round finds that finds anything; every round has a fresh program.
+/// Returns the findings of the first round that has any; every round has a fresh program.
 fn found(round: Round, fault: &str) -> String {
     for number in 0..40 {
         let root = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn an_ignored_full_disk_is_found() {
 fn a_dead_interpreter_is_found() {
     let root = tempfile::tempdir().unwrap();
     let arena = arena(root.path(), "");
-    // A shell that reads Python fails in some way; the interpreter never does.
+    // A shell fails to execute Python code in some way; the interpreter never does.
     for round in [python::round, answers::round] {
         let found = round(&arena, &mut Random::new(1, 0), &root.path().join("round")).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");

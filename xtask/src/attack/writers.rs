@@ -1,4 +1,5 @@
-//! Two writers of one file at once: it is whole and that of one of them, or one is refused.
+//! Two concurrent writers of one file: it is complete and from one of them, or one writer is
+//! refused.
 
 use std::path::Path;
 
@@ -9,14 +10,14 @@ use super::folder::{differences, snapshot, write};
 use super::random::Random;
 use super::scene::Scene;
 
-/// One round.
+/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let case = Scene::draw(random, |case| {
         !case.lab && !case.timed && case.writes().any(|out| out != "out")
     });
     let mut others = [case.words(), case.words()];
-    // Two different jobs, where the command has a seed that matters.
+    // Two different jobs, if the command has a seed that matters.
     if case.args.contains("--n-pairs") && random.once_in(2) {
         others[1].extend(["--seed".into(), "9".into()]);
     }

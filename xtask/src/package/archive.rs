@@ -1,6 +1,6 @@
-//! Archives (`.tar.gz`) whose bytes depend on the names and contents of their files alone.
+//! Archives (`.tar.gz`) whose bytes depend only on the names and contents of their files.
 //!
-//! Files are sorted, belong to nobody, and all have one time. Other programs would write who packed them and when.
+//! Entries are sorted and have neither owner nor individual times, unlike those of other programs.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use flate2::{Compression, GzBuilder};
 
-/// One file of an archive.
+/// A file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Where it belongs, with slashes.
+    /// Path with slashes.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// Whether it is a program.
+    /// The file is executable.
     pub(crate) runs: bool,
 }
 
@@ -24,7 +24,7 @@ impl Entry {
     }
 }
 
-/// All files below a folder, by their names there.
+/// Reads all files below a folder, with relative names.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     collect(folder, "", &mut entries)?;
@@ -46,7 +46,7 @@ fn collect(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) -> Result<()> 
     Ok(())
 }
 
-/// The archive of some files below one folder, whose times are all `seconds` after 1970.
+/// Creates an archive of files in one folder, all with the time `seconds` after 1970.
 pub(crate) fn tar_gz(folder: &str, mut entries: Vec<Entry>, seconds: u64) -> Result<Vec<u8>> {
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     let mut gz = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
@@ -60,7 +60,7 @@ pub(crate) fn tar_gz(folder: &str, mut entries: Vec<Entry>, seconds: u64) -> Res
     Ok(gz.finish()?)
 }
 
-/// The header of a file (POSIX ustar): long names are divided at a slash.
+/// Returns the header of a file (POSIX ustar); long names are split at a slash.
 fn header(name: &str, size: usize, runs: bool, seconds: u64) -> Result<[u8; 512]> {
     let split = if name.len() <= 100 {
         Some(("", name))
@@ -112,7 +112,7 @@ mod tests {
         assert!(error.to_string().contains("too long a name"));
     }
 
-    /// Read by tar itself, where there is one.
+    /// Unpacked by `tar`, if installed.
     #[cfg(unix)]
     #[test]
     fn tar_reads_what_was_written() {

@@ -1,12 +1,12 @@
-//! Checks of the finished artifacts: their sizes, their files, the machines that they run on, and what they tell
-//! about this one.
+//! Checks of the finished artifacts: sizes, files, compatible systems, and traces of the build
+//! machine.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use super::archive::{Entry, files_of};
-use super::workshop::{Workshop, ask};
+use super::workshop::{Workshop, output_of};
 use super::{GLIBC, WHEEL_SIZE, checks};
 
 pub(crate) fn check(workshop: &Workshop, wheel: &Path) -> Result<()> {
@@ -16,10 +16,10 @@ pub(crate) fn check(workshop: &Workshop, wheel: &Path) -> Result<()> {
     }
     let mut host = workshop.command("uname");
     host.arg("-n");
-    let host = ask(host).unwrap_or_default();
+    let host = output_of(host).unwrap_or_default();
     let folders = workshop.folders();
     let folders: Vec<_> = folders.iter().map(String::as_str).collect();
-    let words = checks::telling(&folders, host.trim());
+    let words = checks::identifying_strings(&folders, host.trim());
 
     let inside = files_of(&workshop.unpacked(wheel, &workshop.work.path().join("wheel"))?)?;
     let names: Vec<_> = inside.iter().map(|entry| entry.name.clone()).collect();
@@ -33,7 +33,7 @@ pub(crate) fn check(workshop: &Workshop, wheel: &Path) -> Result<()> {
         }
         if artifact.name == format!("treeport-{}.tar.gz", workshop.version) {
             let folder = workshop.unpacked(&path, &workshop.work.path().join("sources"))?;
-            // Other people's sources are as they were published, which cargo checks by their digests.
+            // Published sources of other crates are verified by cargo with their digests.
             let mut ours = files_of(&folder)?;
             ours.retain(|entry| !entry.name.starts_with("vendor/"));
             no_names("the source archive", &ours, &words)?;
@@ -53,7 +53,7 @@ fn no_names(place: &str, entries: &[Entry], words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Judges maturin's word, and that of zig, by the symbols that a program asks for.
+/// Verifies the glibc version declared by maturin and zig by the symbols that a program imports.
 fn old_glibc(workshop: &Workshop, entries: &[Entry], name: &str) -> Result<()> {
     if !workshop.triple.contains("linux-gnu") {
         return Ok(());

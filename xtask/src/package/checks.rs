@@ -1,10 +1,10 @@
-//! What artifacts must hold and must not: files that do not belong, names of the machine, symbols of a new glibc.
+//! Rules for artifacts: allowed files, no names of the build machine, no symbols of a new glibc.
 
 use std::io::Read;
 
 use anyhow::{Result, bail};
 
-/// Files that a packed crate has, beside its sources.
+/// Files of a packed crate besides its sources.
 const CRATE_FILES: [&str; 9] = [
     ".cargo_vcs_info.json",
     "Cargo.lock",
@@ -17,17 +17,17 @@ const CRATE_FILES: [&str; 9] = [
     "commit.rs",
 ];
 
-/// Endings of the sources of a crate.
+/// Extensions of the sources of a crate.
 const SOURCES: [&str; 5] = ["rs", "csv", "js", "css", "html"];
 
-/// Endings of the files of the Python package.
+/// Extensions of the files of the Python package.
 const MODULES: [&str; 4] = ["py", "pyi", "typed", "so"];
 
 fn ends_in(name: &str, endings: &[&str]) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending))
 }
 
-/// Refuses the list of a crate's files where one is missing or strange.
+/// Refuses a crate with missing or unexpected files.
 pub(crate) fn crate_files(package: &str, list: &str) -> Result<()> {
     let files: Vec<&str> = list.lines().collect();
     for needed in ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
@@ -40,13 +40,13 @@ pub(crate) fn crate_files(package: &str, list: &str) -> Result<()> {
     };
     match files.iter().find(|file| !belongs(file)) {
         Some(file) => {
-            bail!("the crate {package} would be packed with `{file}`, which is no source")
+            bail!("the crate {package} would be packed with `{file}`, which is not a source")
         }
         None => Ok(()),
     }
 }
 
-/// Refuses the list of a wheel's files where one is missing or strange.
+/// Refuses a wheel with missing or unexpected files.
 pub(crate) fn wheel_files(version: &str, files: &[String]) -> Result<()> {
     let about = format!("treeport-{version}.dist-info/");
     let licenses = ["licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"];
@@ -64,15 +64,16 @@ pub(crate) fn wheel_files(version: &str, files: &[String]) -> Result<()> {
         file.starts_with(&about) || (file.starts_with("treeport/") && ends_in(file, &MODULES))
     };
     match files.iter().find(|file| !belongs(file)) {
-        Some(file) => bail!("the wheel holds `{file}`, which is no module"),
+        Some(file) => bail!("the wheel has `{file}`, which is not a module"),
         None => Ok(()),
     }
 }
 
-/// Words that tell on which machine something was built: folders, and its name where that is no common word.
-pub(crate) fn telling(folders: &[&str], host: &str) -> Vec<String> {
+/// Returns strings that identify the build machine: its folders, and its host name unless that is
+/// common.
+pub(crate) fn identifying_strings(folders: &[&str], host: &str) -> Vec<String> {
     let folders = folders.iter().map(|folder| folder.trim_end_matches('/'));
-    // `/` is in every path. A folder counts with what is below it, so that `/root` is not found in `/rooted`.
+    // `/` is in every path. With a trailing slash, `/root` does not match `/rooted`.
     let mut words: Vec<_> =
         folders.filter(|folder| folder.len() > 1).map(|folder| format!("{folder}/")).collect();
     words.push("registry/src/".into());
@@ -84,7 +85,7 @@ pub(crate) fn telling(folders: &[&str], host: &str) -> Vec<String> {
     words
 }
 
-/// The first word that is in some bytes, with what stands around it; archives are unpacked.
+/// Returns the first of these strings in the bytes with its surroundings; archives are unpacked.
 pub(crate) fn found(bytes: &[u8], words: &[String]) -> Result<Option<String>> {
     let mut plain = Vec::new();
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -103,7 +104,8 @@ pub(crate) fn found(bytes: &[u8], words: &[String]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The newest version of glibc whose symbols a program asks for, minor numbers alone: 17 for 2.17.
+/// Returns the newest glibc version whose symbols a program imports, as a minor number: 17 for
+/// 2.17.
 pub(crate) fn newest_glibc(program: &[u8]) -> Option<u32> {
     let word = b"GLIBC_2.";
     let minor = |at: usize| {
@@ -159,9 +161,9 @@ mod tests {
 
     #[test]
     fn names_of_the_machine_are_found_inside_of_archives() {
-        let words = telling(&["/home/ada/", "/", ""], "box");
+        let words = identifying_strings(&["/home/ada/", "/", ""], "box");
         assert_eq!(words, ["/home/ada/", "registry/src/"]);
-        assert!(telling(&[], "ada-laptop").contains(&"ada-laptop".to_owned()));
+        assert!(identifying_strings(&[], "ada-laptop").contains(&"ada-laptop".to_owned()));
         let bytes = b"\0panicked at /home/ada/src/lib.rs\0";
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(bytes).unwrap();

@@ -1,11 +1,13 @@
-//! `cargo xtask package`: everything that a release consists of, in `target/dist`, built from the commit that is
-//! checked out, and checked.
+//! `cargo xtask package`: builds and checks all parts of a release in `target/dist`, from the
+//! checked-out commit.
 //!
-//! The crates are packed and built from what was packed. The source archive carries every crate that it needs; the
-//! wheel is built from it, in an empty folder and without a network, so that what is shipped is what the archive
-//! gives. Programs and wheel are linked by zig for an old glibc, stripped, and searched for names of this machine.
+//! Crates are packed and built from the packed sources. The source archive contains every crate
+//! that it needs; the wheel is built from it in an empty folder without a network, so that the
+//! archive is proved to be complete. zig links programs and the wheel for an old glibc; they are
+//! stripped and searched for names of this machine.
 //!
-//! All of it but the pure parts is behind the feature `package`, so that the other tasks need not compile what it uses.
+//! Everything except for pure functions is behind the feature `package`, so that other tasks need
+//! not compile its dependencies.
 
 mod archive;
 mod artifacts;
@@ -21,18 +23,19 @@ use anyhow::{Context, Result, bail};
 
 use archive::{Entry, files_of};
 pub(crate) use workshop::Workshop;
-use workshop::ask;
+use workshop::output_of;
 
-/// What is published, in the order in which one needs the other.
+/// Published crates in the order of their dependencies.
 const CRATES: [&str; 4] = ["treeport", "treeport-jobs", "treeport-report", "treeport-cli"];
 
-/// The oldest glibc that programs may ask for: 2.17, which manylinux2014 promises and the least that Rust needs.
+/// Newest glibc that programs may require: 2.17, that of manylinux2014 and the oldest that Rust
+/// supports.
 const GLIBC: u32 = 17;
 
-/// The largest wheel, in bytes.
+/// Largest size of a wheel in bytes.
 const WHEEL_SIZE: u64 = 8_000_000;
 
-/// Makes and checks everything.
+/// Builds and checks all artifacts.
 pub(crate) fn run(workshop: &mut Workshop) -> Result<()> {
     workshop.begin()?;
     let sdist = sdist::build(workshop)?;
@@ -47,11 +50,11 @@ pub(crate) fn run(workshop: &mut Workshop) -> Result<()> {
     workshop.summary()
 }
 
-/// The four crates, built from what was packed.
+/// Packs the four crates and builds them from the packed sources.
 fn crates(workshop: &mut Workshop) -> Result<()> {
     for package in CRATES {
         let list = workshop.cargo(&["package", "--locked", "--list", "--package", package]);
-        checks::crate_files(package, &ask(list)?)?;
+        checks::crate_files(package, &output_of(list)?)?;
     }
     let packages = CRATES.iter().flat_map(|package| ["--package", package]);
     let args: Vec<_> = ["package", "--locked", "--quiet"].into_iter().chain(packages).collect();
@@ -66,7 +69,7 @@ fn crates(workshop: &mut Workshop) -> Result<()> {
     Ok(())
 }
 
-/// The `treeport` program and its archive.
+/// Builds the `treeport` program and its archive.
 fn program(workshop: &mut Workshop) -> Result<PathBuf> {
     let target = workshop.target.join("packaging");
     let triple = workshop.triple.clone();
@@ -93,7 +96,7 @@ fn program(workshop: &mut Workshop) -> Result<PathBuf> {
     let man = workshop.work.path().join("man");
     let mut command = workshop.command(&program);
     command.arg("man").arg("--quiet").arg("--output").arg(&man);
-    ask(command)?;
+    output_of(command)?;
     for page in files_of(&man)? {
         entries.push(Entry { name: format!("man/man1/{}", page.name), ..page });
     }
@@ -107,7 +110,7 @@ fn program(workshop: &mut Workshop) -> Result<PathBuf> {
     for (shell, file) in completions {
         let mut command = workshop.command(&program);
         command.args(["completions", shell]);
-        let script = ask(command)?;
+        let script = output_of(command)?;
         entries.push(Entry::new(format!("completions/{file}"), script.into_bytes()));
     }
     let folder = format!("treeport-{}-{triple}", workshop.version);
@@ -116,7 +119,8 @@ fn program(workshop: &mut Workshop) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The wheel, from the source archive alone: unpacked in an empty folder, no network, nothing in cargo's home.
+/// Builds the wheel from only the source archive: unpacked in an empty folder, without network,
+/// with an empty cargo home.
 fn wheel(workshop: &mut Workshop, sdist: &Path) -> Result<PathBuf> {
     let folder = workshop.work.path().join("offline");
     let sources = workshop.unpacked(sdist, &folder)?;
@@ -146,12 +150,12 @@ fn files_by_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.to_string_lossy().ends_with(ending)).collect())
 }
 
-/// What is inside of program and wheel.
+/// Writes the bill of materials of the program and the wheel.
 fn bill_of_materials(workshop: &mut Workshop) -> Result<()> {
     let args = ["metadata", "--locked", "--format-version", "1", "--filter-platform"];
     let mut command = workshop.cargo(&args);
     command.arg(&workshop.triple);
-    let metadata = serde_json::from_str(&ask(command)?)?;
+    let metadata = serde_json::from_str(&output_of(command)?)?;
     let lock = std::fs::read_to_string(workshop.root.join("Cargo.lock"))?;
     let about = sbom::About {
         version: &workshop.version,
@@ -165,7 +169,8 @@ fn bill_of_materials(workshop: &mut Workshop) -> Result<()> {
     Ok(std::fs::write(workshop.dist.join(name), list)?)
 }
 
-/// The wheel in an empty environment: a first picture, the README, and then the tests of the package.
+/// Tests the wheel in an empty environment: a first picture, the README, and the tests of the
+/// package.
 fn tests(workshop: &mut Workshop, wheel: &Path, program: &Path) -> Result<()> {
     let venv = workshop.target.join("venv-package");
     let command = workshop.venv(&venv);
@@ -204,7 +209,7 @@ mod tests {
         std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
-    /// A package holds no file of another, so there are two.
+    /// A package cannot include files of another, so there are two copies.
     #[test]
     fn both_build_scripts_ask_for_the_commit_in_the_same_way() {
         assert_eq!(read("crates/treeport-cli/commit.rs"), read("python/commit.rs"));
@@ -229,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Tools that change from day to day would make other bytes of the same commit.
+    /// Versions of tools are fixed, because other versions produce other bytes.
     #[test]
     fn tools_are_pinned() {
         let tools = read("xtask/package.txt");

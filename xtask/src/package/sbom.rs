@@ -1,26 +1,26 @@
-//! The list of everything that is inside of what we ship (CycloneDX 1.6), from `cargo metadata`.
+//! Bill of materials of the shipped artifacts (CycloneDX 1.6), from `cargo metadata`.
 //!
-//! A crate is `required` where its code ends up in the program or the wheel, and `excluded` where it only
-//! helps to compile: build scripts, macros and what these need. The list has no number or time of its own, so
-//! that one commit always gives the same bytes.
+//! A crate is `required` if its code is part of the program or the wheel, and `excluded` if it is
+//! only used to compile: build scripts, macros and their dependencies. The list has no serial
+//! number or time of its own, so that a commit always gives the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What `cargo metadata` cannot know.
+/// Facts that `cargo metadata` does not have.
 pub(crate) struct About<'a> {
     pub(crate) version: &'a str,
     pub(crate) commit: &'a str,
-    /// When the commit was made (ISO 8601).
+    /// Time of the commit (ISO 8601).
     pub(crate) time: &'a str,
     pub(crate) target: &'a str,
-    /// The text of `Cargo.lock`.
+    /// Text of `Cargo.lock`.
     pub(crate) lock: &'a str,
 }
 
-/// The list for some crates of the workspace, `roots`, as text.
+/// Returns the bill of materials of the workspace crates `roots` as text.
 pub(crate) fn sbom(metadata: &Value, roots: &[&str], about: &About<'_>) -> Result<String> {
     let packages = Packages::of(metadata)?;
     let root_ids = roots.iter().map(|root| packages.by_name(root)).collect::<Result<Vec<_>>>()?;
@@ -66,7 +66,7 @@ pub(crate) fn sbom(metadata: &Value, roots: &[&str], about: &About<'_>) -> Resul
     Ok(serde_json::to_string_pretty(&list)? + "\n")
 }
 
-/// The packages of `cargo metadata` and what they need, by ID.
+/// Packages of `cargo metadata` and their dependencies, by ID.
 struct Packages<'a> {
     packages: BTreeMap<&'a str, &'a Value>,
     nodes: BTreeMap<&'a str, &'a Value>,
@@ -88,7 +88,7 @@ impl<'a> Packages<'a> {
         found.map(|(id, _)| *id).with_context(|| format!("there is no package `{name}`"))
     }
 
-    /// What a package needs to run, and to be built.
+    /// Iterates over the dependencies of a package; with `build`, build dependencies, too.
     fn needs(&self, id: &str, build: bool) -> impl Iterator<Item = &'a str> {
         let deps = self.nodes.get(id).and_then(|node| node["deps"].as_array());
         let wanted = move |dep: &&Value| {
@@ -104,7 +104,8 @@ impl<'a> Packages<'a> {
         kinds.flatten().any(|kind| kind == "proc-macro")
     }
 
-    /// Everything below some packages; with what only builds them, or without.
+    /// Returns all transitive dependencies of some packages; with `build`, those for compiling,
+    /// too.
     fn reached(&self, roots: &[&'a str], build: bool) -> BTreeSet<&'a str> {
         let mut found = BTreeSet::new();
         let mut open = roots.to_vec();
@@ -150,7 +151,7 @@ impl<'a> Packages<'a> {
     }
 }
 
-/// The digests of packed crates, by name and version.
+/// Parses the digests of packed crates, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let entry = |block: &str| {
         let value = |key: &str| {
@@ -166,7 +167,8 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 mod tests {
     use super::*;
 
-    /// A program that needs `a`; `a` needs `m`, a macro, which needs `syn`, and is tested by `t`.
+    /// A program that depends on `a`; `a` depends on `m`, a macro that depends on `syn`, and is
+    /// tested by `t`.
     fn metadata() -> Value {
         let package = |name: &str, kind: &str| {
             json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0",

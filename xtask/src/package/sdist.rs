@@ -1,7 +1,8 @@
-//! The source archive of the Python package, with every crate that it needs.
+//! Source archive of the Python package, with all crates that it depends on.
 //!
-//! maturin packs our own sources. What they need is added (`cargo vendor`), with the settings by which cargo takes it
-//! from there, so that `pip install` of the archive needs a compiler and maturin, and nothing of cargo's registry.
+//! maturin packs our own sources. `cargo vendor` adds the dependencies, with the settings that make
+//! cargo use them, so that `pip install` of the archive needs a compiler and maturin, but no
+//! registry.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use anyhow::{Result, bail};
 use super::archive;
 use super::workshop::Workshop;
 
-/// Tells cargo to take crates from the archive.
+/// Settings that make cargo use the vendored crates.
 const SETTINGS: &str = "\
 [source.crates-io]
 replace-with = \"vendored-sources\"
@@ -20,7 +21,7 @@ replace-with = \"vendored-sources\"
 directory = \"vendor\"
 ";
 
-/// Packs it.
+/// Builds the source archive.
 pub(crate) fn build(workshop: &mut Workshop) -> Result<PathBuf> {
     let name = format!("treeport-{}", workshop.version);
     let bare = workshop.work.path().join("bare");
@@ -39,7 +40,7 @@ pub(crate) fn build(workshop: &mut Workshop) -> Result<PathBuf> {
     }
     std::fs::create_dir_all(sources.join(".cargo"))?;
     std::fs::write(sources.join(".cargo/config.toml"), SETTINGS)?;
-    // As in packed crates, so that what is built from it can name its commit.
+    // As in packed crates, so that builds from the archive can name the commit.
     let about = format!("{{\n  \"git\": {{\n    \"sha1\": \"{}\"\n  }}\n}}\n", workshop.commit);
     std::fs::write(sources.join("python/.cargo_vcs_info.json"), about)?;
     let bytes = archive::tar_gz(&name, archive::files_of(&sources)?, workshop.seconds)?;
@@ -48,7 +49,7 @@ pub(crate) fn build(workshop: &mut Workshop) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Takes what only tests need out of all manifests: the archive has no tests in Rust, and need not carry it.
+/// Removes test dependencies from all manifests: the archive has no Rust tests.
 fn without_test_packages(sources: &Path) -> Result<()> {
     let mut manifests = vec![sources.join("python/Cargo.toml")];
     for package in std::fs::read_dir(sources.join("crates"))? {
@@ -61,7 +62,7 @@ fn without_test_packages(sources: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A manifest without one of its tables.
+/// Returns a manifest without one of its tables.
 fn without_table(manifest: &str, table: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -77,7 +78,7 @@ fn without_table(manifest: &str, table: &str) -> String {
     kept
 }
 
-/// The first package of a lock file that another one does not have in that version.
+/// Returns the first package of lock file `part` that `whole` does not have in that version.
 fn new_package(whole: &str, part: &str) -> Option<String> {
     let packages = |lock: &str| -> BTreeSet<String> {
         let lines = |block: &str| block.trim().lines().take(2).collect::<Vec<_>>().join(" ");

@@ -1,18 +1,18 @@
-//! SHA-256, and the file `SHA256SUMS` that `sha256sum --check` reads.
+//! SHA-256, and the file `SHA256SUMS` for `sha256sum --check`.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-/// The first 32 bits behind the point of roots of the first primes: the constants of the standard, where
-/// none can be mistyped.
+/// Returns the first 32 fractional bits of roots of the first primes: the constants of SHA-256,
+/// computed so that none can be mistyped.
 fn roots(count: usize, root: impl Fn(f64) -> f64) -> Vec<u32> {
     let is_prime = |n: &u32| (2..*n).all(|d| !n.is_multiple_of(d));
     let fraction = |prime: u32| (root(f64::from(prime)).fract() * 4_294_967_296.0) as u32;
     (2..).filter(is_prime).take(count).map(fraction).collect()
 }
 
-/// The digest of some bytes in hexadecimal digits (FIPS 180-4).
+/// Computes the SHA-256 digest of bytes in hexadecimal digits (FIPS 180-4).
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let constants = roots(64, f64::cbrt);
     let mut state = roots(8, f64::sqrt);
@@ -58,7 +58,7 @@ fn compress(state: &mut [u32], block: &[u8; 64], constants: &[u32]) {
     }
 }
 
-/// A line for every file of a folder but the list itself, by name.
+/// Lists the digests of all files of a folder except for the list itself, by name.
 pub(crate) fn list(folder: &Path) -> Result<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -76,7 +76,7 @@ pub(crate) fn list(folder: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// The examples of the standard, and lengths around the padding's edge, which `sha256sum` gave.
+    /// Examples of the standard, and lengths near the padding boundary, computed by `sha256sum`.
     #[test]
     fn digests_are_those_of_the_standard() {
         let known = [

@@ -1,4 +1,4 @@
-//! Where packages are made: folders, programs, and the steps that were taken.
+//! Build environment of packages: folders, programs, and steps with their times.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use tempfile::TempDir;
 
 use crate::plan::venv_python;
 
-/// Folders and programs, and what is known of the commit.
+/// Folders, programs, and facts about the commit.
 pub(crate) struct Workshop {
     pub(crate) root: PathBuf,
-    /// Cargo's folder for what it builds.
+    /// Target folder of cargo.
     pub(crate) target: PathBuf,
-    /// Where the artifacts belong.
+    /// Folder of the artifacts.
     pub(crate) dist: PathBuf,
-    /// Empty at first, and gone at the end.
+    /// Temporary folder.
     pub(crate) work: TempDir,
     pub(crate) version: String,
     pub(crate) commit: String,
-    /// When the commit was made: seconds after 1970, and as a date.
+    /// Time of the commit: seconds after 1970, and as a date.
     pub(crate) seconds: u64,
     pub(crate) time: String,
-    /// The target that is built for, which is this machine.
+    /// Target triple, that of this machine.
     pub(crate) triple: String,
     cargo: OsString,
     python: OsString,
@@ -52,16 +52,16 @@ impl Workshop {
             python,
             steps: Vec::new(),
         };
-        workshop.look()?;
+        workshop.detect()?;
         Ok(workshop)
     }
 
-    /// Asks git for the commit, and the compiler for the target.
-    fn look(&mut self) -> Result<()> {
+    /// Queries git for the commit, and the compiler for the target.
+    fn detect(&mut self) -> Result<()> {
         let git = |args: &[&str]| {
             let mut command = self.command("git");
             command.args(args).env("TZ", "UTC");
-            ask(command).map(|text| text.trim().to_owned())
+            output_of(command).map(|text| text.trim().to_owned())
         };
         let changed = git(&["status", "--porcelain"])?;
         if !changed.is_empty() {
@@ -69,11 +69,11 @@ impl Workshop {
         }
         let about = git(&["show", "-s", "--format=%H %ct %cd", "--date=format-local:%FT%TZ"])?;
         let mut about = about.split(' ');
-        let mut next = || about.next().context("git says less than it was asked for");
+        let mut next = || about.next().context("git printed fewer fields than requested");
         let (commit, seconds, time) = (next()?.to_owned(), next()?.parse()?, next()?.to_owned());
         let mut rustc = self.command("rustc");
         rustc.arg("-vV");
-        let about = ask(rustc)?;
+        let about = output_of(rustc)?;
         let host = about.lines().find_map(|line| line.strip_prefix("host: "));
         let triple = host.context("`rustc -vV` names no host")?.to_owned();
         (self.commit, self.seconds, self.time, self.triple) = (commit, seconds, time, triple);
@@ -99,17 +99,17 @@ impl Workshop {
         self.target.join("venv-package-tools")
     }
 
-    /// A command in the root of the repository.
+    /// Creates a command in the root of the repository.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());
-        // The tools first: cargo finds its subcommand there, which finds its linker there.
+        // The tools come first: cargo finds its subcommand there, and that its linker.
         let tools = venv_python(&self.tools());
         let tools = tools.parent().map(Path::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = tools.into_iter().chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(all).unwrap_or(path));
-        // Of the checkout, nothing may be imported; of the machine, nothing may be written down.
+        // Python must not import from the checkout, and outputs must not depend on the machine.
         command.env_remove("PYTHONPATH").env("PYTHONNOUSERSITE", "1");
         command.env("SOURCE_DATE_EPOCH", self.seconds.to_string()).env("CARGO_INCREMENTAL", "0");
         command.env("CARGO_ZIGBUILD_CACHE_DIR", self.target.join("packaging/zigbuild"));
@@ -123,19 +123,20 @@ impl Workshop {
         command
     }
 
-    /// A program of the tools' environment.
+    /// Creates a command of the tools' environment.
     pub(crate) fn tool(&self, name: &str) -> Command {
         self.command(venv_python(&self.tools()).with_file_name(name))
     }
 
-    /// Makes an empty environment.
+    /// Creates an empty environment.
     pub(crate) fn venv(&self, folder: &Path) -> Command {
         let mut command = self.command(&self.python);
         command.args(["-m", "venv", "--clear"]).arg(folder);
         command
     }
 
-    /// The interpreter of an environment; of the current folder it imports nothing.
+    /// Creates a command of an environment's interpreter, which ignores the current folder for
+    /// imports.
     pub(crate) fn python(&self, venv: &Path) -> Command {
         self.command(venv_python(venv))
     }
@@ -146,7 +147,7 @@ impl Workshop {
         command
     }
 
-    /// Runs a command whose time is worth knowing.
+    /// Runs a command as a timed step.
     pub(crate) fn step(&mut self, name: &'static str, mut command: Command) -> Result<()> {
         eprintln!("==> {name}: {}", shown(&command));
         let start = Instant::now();
@@ -159,14 +160,14 @@ impl Workshop {
         Ok(())
     }
 
-    /// Unpacks an archive into a folder that is made for it; returns the one folder that the archive holds.
+    /// Unpacks an archive into a new folder; returns the single folder in the archive.
     pub(crate) fn unpacked(&self, archive: &Path, folder: &Path) -> Result<PathBuf> {
         std::fs::create_dir(folder)?;
         let module =
             if archive.extension().is_some_and(|e| e == "whl") { "zipfile" } else { "tarfile" };
         let mut command = self.command(&self.python);
         command.args(["-m", module, "-e"]).arg(archive).arg(folder);
-        ask(command)?;
+        output_of(command)?;
         if module == "zipfile" {
             return Ok(folder.to_owned());
         }
@@ -174,11 +175,12 @@ impl Workshop {
         Ok(inside.path())
     }
 
-    /// Flags for rustc that call folders of this machine by other names, as cargo encodes them.
+    /// Returns flags for rustc that replace folders of this machine by fixed names, in cargo's
+    /// encoding.
     pub(crate) fn remapped(&self, more: &[(&Path, &str)]) -> Result<String> {
         let home = cargo_home().context("neither CARGO_HOME nor HOME is set")?;
         let mut names = Vec::new();
-        // What is given last counts, so the most special comes last.
+        // The last matching flag wins, so the most specific comes last.
         names.push((self.work.path().to_owned(), "/build".to_owned()));
         names.push((self.root.clone(), "/treeport".to_owned()));
         names.push((home.clone(), "/cargo".to_owned()));
@@ -204,7 +206,7 @@ impl Workshop {
         folders.into_iter().flatten().map(|folder| folder.to_string_lossy().into_owned()).collect()
     }
 
-    /// What was made, and how long the steps took.
+    /// Prints the artifacts and the times of the steps.
     pub(crate) fn summary(&self) -> Result<()> {
         eprintln!("==> passed");
         for (name, time) in &self.steps {
@@ -221,8 +223,8 @@ impl Workshop {
     }
 }
 
-/// What a command prints to stdout.
-pub(crate) fn ask(mut command: Command) -> Result<String> {
+/// Returns the stdout of a command.
+pub(crate) fn output_of(mut command: Command) -> Result<String> {
     let done = command.stderr(Stdio::inherit()).output();
     let done = done.with_context(|| format!("cannot run {}", shown(&command)))?;
     if !done.status.success() {
@@ -236,7 +238,7 @@ fn cargo_home() -> Option<PathBuf> {
     set.or_else(|| Some(std::env::home_dir()?.join(".cargo")))
 }
 
-/// A command as one would type it.
+/// Formats a command line.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! `treeport compare`: every method on the user's own data.
+//! `treeport compare`: compares all methods on the user's data.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -42,21 +42,21 @@ pub(crate) struct CompareArgs {
     test: LabelArgs,
     /// Only these methods [default: all that can be used with the data].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse)]
-    methods: Vec<Way>,
+    methods: Vec<Predictor>,
 }
 
-/// A way to predict distances.
+/// A predictor of distances.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// A model that `fit` makes.
+enum Predictor {
+    /// A model of `fit`.
     Fit(Method),
-    /// The mean of the labels, for every pair.
+    /// The mean of the labels for every pair.
     MeanLabel,
-    /// The true cost of a quadtree's plans.
+    /// The cost, in the ground metric, of the plan that is optimal on a quadtree.
     Flowtree,
 }
 
-impl Way {
+impl Predictor {
     fn name(self) -> &'static str {
         match self {
             Self::Fit(method) => method.name(),
@@ -74,29 +74,29 @@ impl Way {
     }
 }
 
-fn parse(name: &str) -> Result<Way, Error> {
+fn parse(name: &str) -> Result<Predictor, Error> {
     match name {
-        "mean-label" => Ok(Way::MeanLabel),
-        "flowtree" => Ok(Way::Flowtree),
-        name => name.parse().map(Way::Fit),
+        "mean-label" => Ok(Predictor::MeanLabel),
+        "flowtree" => Ok(Predictor::Flowtree),
+        name => name.parse().map(Predictor::Fit),
     }
 }
 
-/// How one of them did.
+/// Results of a predictor.
 struct Row {
     method: &'static str,
     plain: Score,
     scaled: Score,
     build: Duration,
-    /// Seconds for one pair.
+    /// Seconds per pair.
     pair: f64,
-    /// Of the model; what needs the metric at hand needs more.
+    /// Bytes of the model, without the ground metric.
     bytes: usize,
-    /// The share of pairs that were solved exactly in place of an estimate.
+    /// Share of pairs that were solved exactly instead of estimated.
     exact: Option<f64>,
 }
 
-/// Time spent on timing one pair.
+/// Time limit for timing pairs.
 const TIMING: Duration = Duration::from_secs(1);
 
 /// Runs `treeport compare`.
@@ -106,18 +106,18 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let labels = args.test.test(&metric, names.as_deref(), output)?;
     let (train, test) = labels.split_at(labels.len() / 2);
     let judge = Judge { metric: &metric, train: &train, test: &test, seed: args.test.pairs.seed };
-    let mut ways = args.methods.clone();
-    if ways.is_empty() {
-        ways.extend(Method::ALL.iter().map(|method| Way::Fit(*method)));
-        ways.extend([Way::MeanLabel, Way::Flowtree]);
+    let mut predictors = args.methods.clone();
+    if predictors.is_empty() {
+        predictors.extend(Method::ALL.iter().map(|method| Predictor::Fit(*method)));
+        predictors.extend([Predictor::MeanLabel, Predictor::Flowtree]);
     }
     let mut rows = Vec::new();
-    for way in ways {
-        if way.needs_coordinates() && metric.coordinates().is_none() {
-            output.note(&format!("without {}, which needs coordinates", way.name()));
+    for predictor in predictors {
+        if predictor.needs_coordinates() && metric.coordinates().is_none() {
+            output.note(&format!("skipped {}, which needs coordinates", predictor.name()));
             continue;
         }
-        rows.extend(watched(output, |progress| judge.rows(way, progress))?);
+        rows.extend(watched(output, |progress| judge.rows(predictor, progress))?);
         interrupt::check()?;
     }
     rows.sort_by(|a, b| a.scaled.mean.total_cmp(&b.scaled.mean));
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Labels to learn from, and others to judge by.
+/// Training and test labels.
 struct Judge<'a> {
     metric: &'a GroundMetric,
     train: &'a Labelled,
@@ -134,17 +134,23 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// One row; a forest gets a second one, by flow.
-    fn rows(&self, way: Way, progress: &Progress<'_>) -> treeport::Result<Vec<Row>> {
+    /// Evaluates a predictor; returns a second row, by flow, for a forest.
+    fn rows(&self, predictor: Predictor, progress: &Progress<'_>) -> treeport::Result<Vec<Row>> {
         let Self { metric, train, test, seed } = *self;
         let begun = Instant::now();
-        match way {
-            Way::MeanLabel => {
+        match predictor {
+            Predictor::MeanLabel => {
                 let mean = train.null_baselines()[0].constant;
                 let means = |data: &Labelled| Ok(vec![mean; data.len()]);
-                Ok(vec![self.row(way.name(), begun.elapsed(), 0.0, size_of::<f64>(), means)?])
+                Ok(vec![self.row(
+                    predictor.name(),
+                    begun.elapsed(),
+                    0.0,
+                    size_of::<f64>(),
+                    means,
+                )?])
             }
-            Way::Flowtree => {
+            Predictor::Flowtree => {
                 let tree = quadtree(metric, seed)?;
                 let build = begun.elapsed();
                 let flow = |data: &Labelled, progress: &Progress<'_>| {
@@ -152,17 +158,20 @@ impl Judge<'_> {
                 };
                 let pair = time(test, progress, |watch| flow(test, watch).map(drop))?;
                 let bytes = bytes(&tree.clone().into());
-                Ok(vec![self.row(way.name(), build, pair, bytes, |data| flow(data, progress))?])
+                Ok(vec![
+                    self.row(predictor.name(), build, pair, bytes, |data| flow(data, progress))?,
+                ])
             }
-            Way::Fit(method) => {
-                // As the method makes it: what only has its scale from labels does without.
+            Predictor::Fit(method) => {
+                // Methods that do not learn are compared without the factor that `fit` gives them.
                 let scale = method.family() != Family::Compared;
                 let options = FitOptions { scale, seed, ..FitOptions::of(method) };
                 let model = fit(metric, Some(train), &options, progress)?.model;
                 let build = begun.elapsed();
                 let pairs = |data: &Labelled| model.pairs(data.measures(), data.pairs(), progress);
                 let pair = time_model(&model, test.measures(), test.pairs(), TIMING, progress)?.1;
-                let mut rows = vec![self.row(way.name(), build, pair, bytes(&model), pairs)?];
+                let mut rows =
+                    vec![self.row(predictor.name(), build, pair, bytes(&model), pairs)?];
                 if method == Method::Forest {
                     rows.push(self.by_flow(&model, build, progress)?);
                 }
@@ -171,7 +180,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Predictions as they are, and after the factor that those for the training labels give.
+    /// Scores predictions unscaled, and scaled by the factor fitted to the training labels.
     fn row(
         &self,
         method: &'static str,
@@ -186,7 +195,7 @@ impl Judge<'_> {
         Ok(Row { method, plain, scaled, build, pair, bytes, exact: None })
     }
 
-    /// A forest's plans by their true cost, calibrated by the training labels.
+    /// Scores the exact cost of a forest's plans, calibrated by the training labels.
     fn by_flow(
         &self,
         model: &Model,
@@ -205,14 +214,14 @@ impl Judge<'_> {
         let values: Vec<f64> = found.iter().map(|estimate| estimate.value).collect();
         let raw: Vec<f64> = found.iter().map(|estimate| estimate.raw).collect();
         let exact = found.iter().filter(|e| e.exact).count() as f64 / found.len() as f64;
-        // Calibrated already, except for what is exact: one more factor would spoil that.
+        // Calibrated already, and exact values must not be scaled.
         let (plain, scaled) = (test.score(&raw), test.score(&values));
         let (method, bytes, exact) = ("forest by flow", bytes(model), Some(exact));
         Ok(Row { method, plain, scaled, build, pair, bytes, exact })
     }
 }
 
-/// Seconds for one pair on one thread.
+/// Measures the seconds per pair on one thread.
 fn time(
     test: &Labelled,
     progress: &Progress<'_>,
@@ -221,7 +230,7 @@ fn time(
     Ok(time_pairs(test.len(), TIMING, progress, work)?.1)
 }
 
-/// Parents and lengths of all nodes.
+/// Bytes of the parents and lengths of all nodes.
 fn bytes(model: &Model) -> usize {
     model.nodes() * (size_of::<u32>() + size_of::<f64>())
 }

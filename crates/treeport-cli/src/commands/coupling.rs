@@ -1,4 +1,4 @@
-//! `treeport coupling`: which mass goes where, for one pair of measures.
+//! `treeport coupling`: the transport plan between two measures.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ pub(crate) struct CouplingArgs {
     output: Option<PathBuf>,
 }
 
-/// A move of mass over a distance between two points.
+/// A row of a plan: mass moved between two points, and their distance.
 struct MoveRow {
     from: usize,
     to: usize,
@@ -55,7 +55,7 @@ struct MoveRow {
     distance: f64,
 }
 
-/// The moves, and the names of the points, where they are known.
+/// A plan, and the names of the points, if known.
 type Plan = (Vec<MoveRow>, Option<Vec<String>>);
 
 const COLUMNS: [&str; 4] = ["from", "to", "mass", "distance"];
@@ -102,7 +102,7 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
         watched(output, |progress| Problem::new(&ground, &a, &b).numbered(i, j).solve(progress));
     let solved = solved.map_err(|error| input::with_node(error, names.as_deref()))?;
     let mut moves: Vec<_> = solved.plan.iter().collect();
-    // Consecutive moves from the same point take one search of a graph.
+    // Consecutive moves from the same point share one search of a graph.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<_> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
     let distances = ground.pairs(&ends);
@@ -111,7 +111,7 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     Ok((rows.collect(), names))
 }
 
-/// The measures, and the numbers of the two of `--pair`.
+/// Reads the measures, and finds the two of `--pair`.
 fn read_pair(
     args: &CouplingArgs,
     space: PointSet<'_>,

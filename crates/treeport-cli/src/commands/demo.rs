@@ -1,4 +1,4 @@
-//! `treeport demo`: the main job end to end on a built-in data set.
+//! `treeport demo`: learns a tree on a built-in data set and evaluates it.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ Example:
 
 Takes a second or two. The cities and their distances are built in; nothing is downloaded.";
 
-/// What `treeport demo` accepts.
+/// Arguments of `treeport demo`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct DemoArgs {
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What it writes: name, what it is, contents.
+/// Returns the output files: name, description, content.
 fn files(
     demo: &Demo,
     fitted: &Fit,
@@ -94,13 +94,14 @@ fn files(
     ])
 }
 
-/// The points, as `--points` reads them.
+/// Writes the points as `--points` reads them.
 fn cities_table(cities: &[City]) -> String {
     let row = |city: &City| format!("{},{},{}\n", city.name, city.latitude, city.longitude);
     "id,latitude,longitude\n".to_owned() + &cities.iter().map(row).collect::<String>()
 }
 
-/// The measures, as `--measures` reads them; a region goes by its largest city and its number.
+/// Writes the measures as `--measures` reads them; a region is named by its largest city and its
+/// number.
 fn regions_table(demo: &Demo) -> String {
     let header = demo.cities.iter().map(|city| city.name).collect::<Vec<_>>().join(",");
     let row = |(number, region): (usize, Measure<'_>)| {
@@ -116,7 +117,7 @@ fn regions_table(demo: &Demo) -> String {
     format!("id,{header}\n{rows}")
 }
 
-/// Three commands on the files that were written, as they can be typed here.
+/// Formats three commands on the written files, ready to run in this folder.
 fn next_commands(args: &DemoArgs) -> String {
     let program = std::env::args_os().next().unwrap_or_else(|| "treeport".into());
     let program = quoted(&program.to_string_lossy());
@@ -132,7 +133,7 @@ fn next_commands(args: &DemoArgs) -> String {
     )
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/\\._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(|c| plain(c) && (c != '\\' || cfg!(windows))) {
@@ -141,7 +142,7 @@ fn quoted(word: &str) -> String {
     if cfg!(windows) { format!("\"{word}\"") } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// The stage of the tree that was kept.
+/// Name of the selected stage of the tree.
 fn stage(fitted: &Fit) -> &'static str {
     fitted.stage.map_or("none", Named::name)
 }

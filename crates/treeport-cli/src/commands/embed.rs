@@ -1,4 +1,4 @@
-//! `treeport embed`: measures as vectors whose cityblock distance is the model's.
+//! `treeport embed`: vectors of measures whose cityblock distance is that of the model.
 
 use std::io::{self, Seek, Write};
 use std::ops::Range;
@@ -50,15 +50,15 @@ pub(crate) struct EmbedArgs {
 
 const COLUMNS: [&str; 3] = ["measure", "node", "value"];
 
-/// The name of the task in progress bars.
+/// Name of the task in progress bars.
 const TASK: &str = "embedding";
 
-/// What is asked for.
+/// Inputs of the computation.
 struct Work<'a> {
     model: &'a Model,
     measures: &'a Measures,
     titles: Option<Vec<String>>,
-    /// The file of the measures, for errors.
+    /// Name of the file of measures, for errors.
     from: String,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl Work<'_> {
-    /// The fingerprint of the job.
+    /// Fingerprint of the job.
     fn job(&self, npz: bool) -> JobFingerprint {
         JobFingerprint::new("treeport-embed-1")
             .part("format", npz.into())
@@ -106,14 +106,14 @@ impl Work<'_> {
             .part("measure-names", parts::of_names(self.titles.as_deref()))
     }
 
-    /// The rows of some measures.
+    /// Embeds some measures.
     fn rows(&self, which: Range<usize>) -> Result<Csr> {
         let some = which.map(|row| self.measures.row(row).iter());
         let some = Measures::from_rows(self.measures.points(), some)?;
         self.model.embed(&some).with_context(|| self.from.clone())
     }
 
-    /// Computes the missing rows; false if interrupted.
+    /// Computes the missing rows; returns false if interrupted.
     fn fill(&self, parts: &mut Parts<'_>, npz: bool) -> Result<bool> {
         let mut head = Vec::new();
         if !npz {
@@ -135,7 +135,7 @@ impl Work<'_> {
         })
     }
 
-    /// Entries as rows of text; the first row is that of measure `first`.
+    /// Writes entries as rows of text; the first row is measure `first`.
     fn write(&self, out: &mut dyn Write, json: bool, first: usize, rows: &Csr) -> Result<()> {
         for (row, bounds) in rows.start.windows(2).enumerate() {
             for entry in bounds[0]..bounds[1] {
@@ -148,7 +148,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// All at once to stdout, or to a file that is no regular file, such as a pipe.
+    /// Writes all rows to stdout, or to anything other than a regular file, such as a pipe.
     fn print(&self, file: Option<&Path>, npz: bool, output: &Output) -> Result<()> {
         let all = self.rows(0..self.measures.len())?;
         interrupt::check()?;
@@ -162,7 +162,7 @@ impl Work<'_> {
     }
 }
 
-/// A block of rows on its way into an archive: the number of entries of every row, then all columns,
+/// Encodes a block of rows for the archive: the number of entries of every row, then all columns,
 /// then all values, eight bytes each.
 fn put(rows: &Csr, out: &mut Vec<u8>) {
     let lengths = rows.start.windows(2).map(|bounds| bounds[1] - bounds[0]);
@@ -171,12 +171,12 @@ fn put(rows: &Csr, out: &mut Vec<u8>) {
     out.extend(rows.values.iter().flat_map(|value| value.to_le_bytes()));
 }
 
-/// Entries of all rows of some blocks.
+/// Returns the number of entries in some blocks.
 fn entries(blocks: &[Block]) -> u64 {
     blocks.iter().map(|block| (block.bytes / 8 - block.items as u64) / 2).sum()
 }
 
-/// Writes the archive from all blocks.
+/// Assembles the archive from all blocks.
 fn assemble(file: &PartFile, shape: [usize; 2], out: impl Write + Seek) -> io::Result<()> {
     let count = usize::try_from(entries(file.blocks())).map_err(io::Error::other)?;
     npz::write_csr_with(shape, count, out, |list, out| {
@@ -204,7 +204,7 @@ fn assemble(file: &PartFile, shape: [usize; 2], out: impl Write + Seek) -> io::R
     })
 }
 
-/// The lines of a file of text.
+/// Counts the lines of a text file.
 fn lines(file: &PartFile) -> io::Result<u64> {
     let mut lines = 0;
     copy(file, 0, file.bytes(), |bytes| {
@@ -214,7 +214,7 @@ fn lines(file: &PartFile) -> io::Result<u64> {
     Ok(lines)
 }
 
-/// Hands over a part of the file, piece after piece.
+/// Passes a part of the file to `take` in pieces.
 fn copy(
     file: &PartFile,
     from: u64,

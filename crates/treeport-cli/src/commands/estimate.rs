@@ -1,4 +1,4 @@
-//! `treeport estimate`: distances as accurate as asked, with certified bounds.
+//! `treeport estimate`: distances to a chosen accuracy, with certified bounds.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let known = args.labels.as_ref().map(read).transpose()?;
     let asks_trees = match args.accuracy {
         Accuracy::Level(level) => level <= Level::Flow,
-        // Sweeps and the exact solver are done before trees would have grown.
+        // Sweeps and the exact solver finish before trees could be grown.
         _ => args.n_trees.is_some(),
     };
     let model = match given {
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `fit --method forest` makes, weighted by the labels if there are any.
+/// Builds the forest of `fit --method forest`, weighted by labels if there are any.
 fn forest(
     args: &EstimateArgs,
     metric: &GroundMetric,

@@ -1,4 +1,4 @@
-//! `treeport eval`: models against exact transport and against null baselines.
+//! `treeport eval`: models compared with exact transport and null baselines.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,10 +37,10 @@ pub(crate) struct EvalArgs {
     test: TestArgs,
 }
 
-/// Time spent on timing the exact solver; a pair of large measures may take longer.
+/// Time limit for timing the exact solver; a pair of large measures may take longer.
 const TIMING: Duration = Duration::from_secs(2);
 
-/// The score of one model.
+/// Evaluation of one model.
 struct Row {
     model: String,
     judged: Judged,
@@ -52,7 +52,7 @@ struct Results {
     test: Labelled,
     rows: Vec<Row>,
     baselines: [NullBaseline; 2],
-    /// Pairs that were timed.
+    /// Number of timed pairs.
     timed: usize,
     exact_seconds: f64,
 }
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl Results {
-    /// A table with its reading instructions.
+    /// Prints a table and how to read it.
     fn print(&self) -> Result<()> {
         let left_out = match self.baselines[0].score.left_out {
             0 => String::new(),
@@ -99,7 +99,7 @@ impl Results {
             self.timed
         ))?;
         let cells = |score: &Score| {
-            // Fine enough for errors below a percent.
+            // Enough digits for errors below a percent.
             [format!("{:.4} ± {:.4}", score.mean, score.std), format!("{:.4}", score.median)]
         };
         let heading =
@@ -126,7 +126,7 @@ impl Results {
         output::line(output::table(&table).trim_end())
     }
 
-    /// One object for every model, for every baseline, and for the exact solver.
+    /// Prints one object for every model, for every baseline, and for the exact solver.
     fn print_json(&self) -> Result<()> {
         let (pairs, exact) = (self.test.len(), self.exact_seconds);
         for Row { model, judged: Judged { plain, scaled, factor }, seconds } in &self.rows {

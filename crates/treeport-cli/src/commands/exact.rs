@@ -9,7 +9,8 @@ use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Question};
 use treeport::metric::Components;
-use treeport::{Forecast, Measures, PointMetric, Relax, Target};
+use treeport::solve::SolveOption;
+use treeport::{Aim, Forecast, Measures, PointMetric, Relax};
 use treeport_jobs::Shard;
 
 use crate::args::{CloudArgs, MeasureArgs, MetricArgs, PairArgs, ShardArgs};
@@ -51,23 +52,23 @@ pub(crate) struct ExactArgs {
     clouds: CloudArgs,
     #[command(flatten)]
     pairs: PairArgs,
-    /// Certified bounds in place of exact distances, at most this share of the upper bound apart: 0.01
-    /// for one percent.
-    #[arg(long, value_name = "WIDTH", conflicts_with = "shard", allow_negative_numbers = true)]
+    #[arg(help = SolveOption::ACCURACY.help)]
+    #[arg(long, value_name = "ACCURACY", conflicts_with = "shard", allow_negative_numbers = true)]
     #[arg(value_parser = |text: &str| Question::Problem.read(text))]
     accuracy: Option<Accuracy>,
-    /// Certified bounds, as close as this time allows for all pairs together: 30s, 10m, 2h.
+    #[arg(help = format!("{}: 30s, 10m, 2h. {}", SolveOption::TIME.help, SolveOption::TIME.of_many))]
     #[arg(long, value_name = "TIME", conflicts_with = "shard", value_parser = parse_time)]
     #[arg(allow_hyphen_values = true)]
     time: Option<Duration>,
-    /// Totals may differ: each unit of mass that is not moved costs this much, where it is taken away and
-    /// where it is put back.
+    #[arg(help = SolveOption::PENALTY.help)]
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     penalty: Option<f64>,
-    /// Totals may differ: in every pair exactly this much mass is moved, where it is cheapest; at most the
-    /// smaller total.
+    #[arg(help = help_of_mass())]
     #[arg(long, value_name = "MASS", allow_negative_numbers = true, conflicts_with = "penalty")]
     mass: Option<f64>,
+    /// Name the engine that answers each pair, and why, in place of distances. Nothing is solved.
+    #[arg(long, conflicts_with = "shard")]
+    explain: bool,
     /// Write to a file: rows left, right, distance (.csv), as `fit --labels` reads them.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -75,18 +76,31 @@ pub(crate) struct ExactArgs {
     shard: ShardArgs,
 }
 
+fn help_of_mass() -> String {
+    let SolveOption { help, of_many, range, .. } = SolveOption::MASS;
+    format!("{help}. {of_many}; {range}")
+}
+
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
     let Given { ground, names, measures, pairs } = Given::read(args, output)?;
     let relax = args.relax();
+    if args.explain {
+        // The route on a graph depends on whether its distances are prepared.
+        if let Ok(metric) = ground.whole() {
+            prepare(metric, output)?;
+        }
+        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
+        return explain(&work, &args.aim(), file, output)
+            .map_err(|error| input::with_node(error, names.as_deref()));
+    }
     if args.accuracy.is_some() || args.time.is_some() {
         if let Ok(metric) = ground.whole() {
             prepare(metric, output)?;
         }
         let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
-        let target = Target { accuracy: args.accuracy.unwrap_or(Accuracy::EXACT), time: args.time };
-        return bounds(&work, target, file, output)
+        return bounds(&work, &args.aim(), file, output)
             .map_err(|error| input::with_node(error, names.as_deref()));
     }
     let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs, relax }.job();
@@ -102,9 +116,11 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     if let Ok(metric) = ground.whole() {
         prepare(metric, output)?;
     }
-    if pairs.len() <= MOST_FORESEEN {
-        let pairs: Vec<_> = pairs.iter().collect();
-        tell(&work.problems(&pairs).forecast(&Target::default()), output);
+    // Before the first line of output.
+    let first: Vec<_> = pairs.iter().take(MOST_FORECAST).collect();
+    work.problems(&first).check()?;
+    if first.len() == pairs.len() {
+        print_forecast(&work.problems(&first).forecast(&Aim::value()), output);
     }
     let done = match journal.zip(regular) {
         Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
@@ -114,13 +130,17 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl ExactArgs {
-    /// What need not be moved.
+    fn aim(&self) -> Aim {
+        Aim::to(self.accuracy.unwrap_or(Accuracy::EXACT)).in_time(self.time)
+    }
+
+    /// Returns the relaxation of the marginals.
     fn relax(&self) -> Relax {
         let relax = self.penalty.map(Relax::Penalty).or(self.mass.map(Relax::Mass));
         relax.unwrap_or_default()
     }
 
-    /// The pairs of measures in a file, whose totals may differ where something may be left behind.
+    /// Reads the pairs of measures; totals may differ if the problem is relaxed.
     fn pairs(&self, measures: &Measures, from: &Path) -> Result<Pairs> {
         match self.relax() {
             Relax::Balanced => Pairs::new(&self.pairs, measures, from),
@@ -129,13 +149,14 @@ impl ExactArgs {
     }
 }
 
-/// Pairs up to which it is said what they will take; of more the bar knows soon.
-const MOST_FORESEEN: usize = 1 << 16;
+/// Maximum number of pairs for which a forecast is printed; for more, the progress bar soon has an
+/// estimate.
+const MOST_FORECAST: usize = 1 << 16;
 
-/// What is to be solved.
+/// The problems to solve.
 struct Given {
     ground: Components,
-    /// The names of points, if they have any.
+    /// Names of the points, if any.
     names: Option<Vec<String>>,
     measures: Measures,
     pairs: Pairs,
@@ -152,10 +173,10 @@ impl Given {
         Ok(Self { ground, names, measures, pairs })
     }
 
-    /// Clouds are measures on the points of all of them.
+    /// Treats clouds as measures on the points of all of them.
     fn of_clouds(args: &ExactArgs, path: &Path) -> Result<Self> {
         let normalize = args.measures.how.normalize;
-        // What a penalty is paid for may be all there is.
+        // A cloud without mass is valid if unmatched mass is penalized.
         let clouds = if args.penalty.is_some() && !normalize {
             input::clouds_or_empty(path, &args.clouds.how)?
         } else {
@@ -171,7 +192,7 @@ impl Given {
     }
 }
 
-/// Solves what is missing, then moves all rows to the target.
+/// Solves the missing pairs, then moves all rows to the target.
 fn save(
     work: &Work<'_>,
     mut journal: SolvedRows,
@@ -191,16 +212,11 @@ fn save(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows with bounds of every distance.
-fn bounds(
-    work: &Work<'_>,
-    target: Target,
-    file: Option<&Path>,
-    output: &Output,
-) -> Result<ExitCode> {
+/// Writes rows with bounds of every distance.
+fn bounds(work: &Work<'_>, aim: &Aim, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
     let pairs: Vec<_> = work.pairs.iter().collect();
-    tell(&work.problems(&pairs).forecast(&target), output);
-    let found = watched(output, |progress| work.problems(&pairs).within(target, progress))?;
+    print_forecast(&work.problems(&pairs).forecast(aim), output);
+    let found = watched(output, |progress| work.problems(&pairs).bounds(aim, progress))?;
     rows::write(file, output, |out, json| {
         rows::header(out, json, &BOUNDS)?;
         let names = work.measures.names();
@@ -215,17 +231,40 @@ fn bounds(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says roughly what long work will take.
-fn tell(forecast: &Forecast, output: &Output) {
+/// Rows with the engines that answer every pair.
+fn explain(work: &Work<'_>, aim: &Aim, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
+    let pairs: Vec<_> = work.pairs.iter().collect();
+    let routes = work.problems(&pairs).routes(aim)?;
+    rows::write(file, output, |out, json| {
+        rows::header(out, json, &ROUTES)?;
+        let names = work.measures.names();
+        pairs.iter().zip(&routes).try_for_each(|(&(left, right), route)| {
+            let (left, right) = (rows::name(names, left), rows::name(names, right));
+            let (sources, sinks) = (Cell::Count(route.sources()), Cell::Count(route.sinks()));
+            let (engines, reason) = (&route.names(), Cell::Text(route.reason()));
+            let cells = [left, right, Cell::Text(engines), sources, sinks, reason];
+            rows::row(out, json, &ROUTES, &cells)
+        })
+    })?;
+    let facts = json!({"pairs": pairs.len()});
+    rows::wrote(output, "exact", file, facts, &format!("{} routes", pairs.len()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The columns of routes.
+const ROUTES: [&str; 6] = ["left", "right", "engines", "sources", "sinks", "reason"];
+
+/// Prints a forecast of long work.
+fn print_forecast(forecast: &Forecast, output: &Output) {
     if forecast.is_long() {
         output.note_to_watchers(&format!("expected: {forecast}, roughly"));
     }
 }
 
-/// The columns of bounds.
+/// Columns of the rows with bounds.
 const BOUNDS: [&str; 4] = ["left", "right", "lower", "upper"];
 
-/// Rows to stdout, or to a file that is no regular file.
+/// Writes rows to stdout, or to anything other than a regular file.
 fn print(work: &Work<'_>, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
     let watch = Watch::of_rows(output, file.is_none());
     rows::write(file, output, |out, json| {

@@ -1,4 +1,4 @@
-//! `treeport index`: a collection of measures in a file, to be searched by exact distance.
+//! `treeport index`: writes a collection of measures to a file for exact search.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,8 +62,8 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "MEASURES", value_delimiter = ',', requires = "index")]
     #[arg(help_heading = "Measures")]
     remove: Vec<String>,
-    /// How much may be kept in memory to answer faster, such as 2GB [default: 4 GiB]; it does not
-    /// change the answers.
+    /// Memory for tables that speed up searches, such as 2GB [default: 4 GiB]; results do not depend
+    /// on it.
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     keep: Option<u64>,
     /// The file to write; it may be INDEX itself.
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &IndexArgs, output: &Output) -> Result<ExitCode> {
         Some(path) => change(args, path, output)?,
     };
     file.save(&args.output)?;
-    say(args, &file.index, begun.elapsed().as_secs_f64(), output)?;
+    print_summary(args, &file.index, begun.elapsed().as_secs_f64(), output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,7 +116,7 @@ fn build_of_clouds(args: &IndexArgs, path: &Path, output: &Output) -> Result<Ind
     Ok(IndexFile { index, point_names: None })
 }
 
-/// Clouds with the names that a file gives them, or with their IDs; without mass only where that may be.
+/// Reads clouds, named by a file or by their IDs; `empty` admits clouds without mass.
 fn read_clouds(args: &IndexArgs, path: &Path, empty: bool) -> Result<Clouds> {
     let how = &args.clouds.how;
     let clouds = if empty {
@@ -130,7 +130,7 @@ fn read_clouds(args: &IndexArgs, path: &Path, empty: bool) -> Result<Clouds> {
     }
 }
 
-/// Measures with the names that a file gives them, or those of their table.
+/// Names measures by a file or by their table.
 fn named(args: &IndexArgs, measures: Measures) -> Result<Measures> {
     match input::measure_names(args.measure_names.as_deref(), &measures)? {
         Some(names) => Ok(measures.with_names(names)?),
@@ -138,7 +138,7 @@ fn named(args: &IndexArgs, measures: Measures) -> Result<Measures> {
     }
 }
 
-/// The index of a file, less what is removed, with what is added.
+/// Removes measures from an index and adds others.
 fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     let from = args.measures.measures.as_ref().or(args.clouds.clouds.as_ref());
     if from.is_none() && args.remove.is_empty() {
@@ -160,7 +160,7 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     Measures::check_all_balanced(&[&more, file.index.measures()])
         .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
     let more = named(args, more)?;
-    // IDs of a table, which nobody asked for, are left out.
+    // IDs of a table are dropped unless names were requested.
     if file.index.measures().names().is_none() && args.measure_names.is_some() {
         bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path));
     }
@@ -185,8 +185,8 @@ fn add_clouds(
     Ok(())
 }
 
-/// What the index holds: as JSON, or a table.
-fn say(args: &IndexArgs, index: &Index, seconds: f64, output: &Output) -> Result<()> {
+/// Prints a summary of the index as JSON or text.
+fn print_summary(args: &IndexArgs, index: &Index, seconds: f64, output: &Output) -> Result<()> {
     let (measures, points, used) = (index.len(), index.metric().points(), points_in_use(index));
     let (bytes, file) = (index.bytes(), args.output.display().to_string());
     if output.json {

@@ -1,7 +1,7 @@
-//! `treeport merge`: the shards of a job put together.
+//! `treeport merge`: merges the shards of a job.
 //!
-//! A shard holds the bytes that one run would write for its items. Merging checks that the shards are
-//! of one job and complete, and concatenates them.
+//! A shard holds the bytes that a single run would write for its items. Merging checks that the
+//! shards belong to one job and are complete, and concatenates them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -45,10 +45,10 @@ pub(crate) struct MergeArgs {
     output: PathBuf,
 }
 
-/// The name of the task in progress bars.
+/// Name of the task in progress bars.
 const TASK: &str = "merging, MB";
 
-/// A file and what it says it is.
+/// A file and its first line.
 type ReadShard<'a> = (&'a Path, Shard);
 
 /// Runs `treeport merge`.
@@ -79,13 +79,13 @@ fn open(path: &Path) -> Result<BufReader<File>, Error> {
     Ok(BufReader::new(file))
 }
 
-/// Refuses shards of several jobs: those that differ from what most are of.
+/// Refuses shards of several jobs; the error names those that differ from the most frequent job.
 fn check_one_job(found: &[ReadShard<'_>]) -> Result<()> {
     let mut like: HashMap<String, usize> = HashMap::new();
     for (_, shard) in found {
         *like.entry(shard.whole()).or_default() += 1;
     }
-    // The first of those that there are most of.
+    // The first shard of the most frequent job.
     let most = found.iter().rev().max_by_key(|(_, shard)| like[&shard.whole()]);
     let Some((path, most)) = most else { return Ok(()) };
     for (other, shard) in found {
@@ -100,7 +100,7 @@ fn check_one_job(found: &[ReadShard<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses sorted shards of one job of which some are there twice, or not at all.
+/// Refuses duplicate and missing shards; the shards are sorted and of one job.
 fn check_complete(found: &[ReadShard<'_>]) -> Result<()> {
     for ((one, shard), (other, twin)) in found.iter().zip(found.iter().skip(1)) {
         let (number, shards) = (shard.number(), shard.shards());
@@ -121,10 +121,10 @@ fn check_complete(found: &[ReadShard<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The numbers up to `last` that are not in a list from small to large, in a row as one.
+/// Lists the numbers from 1 to `last` missing from an ascending list, with ranges combined.
 fn missing(numbers: impl Iterator<Item = usize>, last: usize) -> Vec<String> {
     let (mut next, mut missing) = (1, Vec::new());
-    // Wide enough for one more than any number.
+    // `u128`, so that `last + 1` cannot overflow.
     for number in numbers.map(|number| number as u128).chain([last as u128 + 1]) {
         match number - next {
             0 => {}
@@ -136,7 +136,7 @@ fn missing(numbers: impl Iterator<Item = usize>, last: usize) -> Vec<String> {
     missing
 }
 
-/// Copies what the shards hold, and checks it; the number of bytes.
+/// Copies and verifies the content of the shards; returns the number of bytes.
 fn copy(found: &[ReadShard<'_>], out: &mut impl Write, output: &Output) -> Result<u64> {
     let watch = Watch::new(output);
     let sizes = found.iter().map(|(path, _)| path.metadata().map_or(0, |file| file.len()));
@@ -145,7 +145,7 @@ fn copy(found: &[ReadShard<'_>], out: &mut impl Write, output: &Output) -> Resul
         let read = shard::read(path, open(path)?, |block| {
             out.write_all(block)?;
             done += block.len() as u64;
-            if watch.hear(&State::new(TASK, megabytes(done), total)) {
+            if watch.update(&State::new(TASK, megabytes(done), total)) {
                 Ok(())
             } else {
                 Err(anyhow::Error::from(Interrupted))

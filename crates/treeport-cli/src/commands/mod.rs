@@ -1,6 +1,6 @@
-//! One file per command: its arguments, its `run`, and how it prints.
+//! Commands, one file each: arguments, `run`, and printing.
 //!
-//! A new command is a file here, and here a variant of [`Command`] and a line of its `run`.
+//! A new command is a file here, a variant of [`Command`] and an arm of its `run`.
 
 mod compare;
 mod coupling;
@@ -30,7 +30,7 @@ use treeport::io::format::{Format, Input, Wanted};
 use crate::output::Output;
 use crate::pairs;
 
-/// One variant per command.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The whole job on a built-in data set: labels, learning, comparison, pictures.
@@ -41,13 +41,13 @@ pub(crate) enum Command {
     Distance(distance::DistanceArgs),
     /// UniFrac distances of samples on a phylogeny; five kinds.
     Unifrac(unifrac::UniFracArgs),
-    /// Which mass goes where: the plan between two measures, by a model or exact.
+    /// The transport plan between two measures, by a model or exact.
     Coupling(coupling::CouplingArgs),
     /// Exact distances between measures. A long job that was stopped continues where it was.
     Exact(exact::ExactArgs),
     /// Distances as accurate as you ask, with certified bounds.
     Estimate(Box<estimate::EstimateArgs>),
-    /// Compare models with exact transport, and with baselines that know almost nothing.
+    /// Compare models with exact transport, and with null baselines.
     Eval(eval::EvalArgs),
     /// Every method on your own data, best first.
     Compare(compare::CompareArgs),
@@ -55,13 +55,14 @@ pub(crate) enum Command {
     Embed(embed::EmbedArgs),
     /// Make a collection of measures searchable by exact distance, in a file for `nearest`.
     Index(index::IndexArgs),
-    /// The measures closest to each measure: by exact distance, proved, or by a model.
+    /// The nearest measures of each measure: by exact distance, certified, or by a model.
     Nearest(nearest::NearestArgs),
     /// Merge the shards of a job into the very file that one run would have written.
     Merge(merge::MergeArgs),
-    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a pgvector table.
+    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a
+    /// pgvector table.
     Export(Box<export::ExportArgs>),
-    /// One page to look at: the trees, how well they predict, which mass goes where.
+    /// A report page: the trees, their errors, transport plans.
     Report(Box<report::ReportArgs>),
     /// The figures of the report, one at a time, for papers (SVG, PNG).
     Plot(Box<plot::PlotArgs>),
@@ -72,7 +73,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does what was asked.
+    /// Runs the command.
     pub(crate) fn run(&self, output: &Output) -> Result<ExitCode> {
         match self {
             Self::Demo(args) => demo::run(args, output),
@@ -97,7 +98,7 @@ impl Command {
     }
 }
 
-/// An option that would help against an error, if there is one.
+/// Suggests an option that resolves an error, if there is one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(treeport_jobs::Error::NotAShard { .. }) = error.downcast_ref() {
         return Some("`exact`, `distance` and `nearest` write shards with `--shard I/N`".into());
@@ -108,9 +109,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Error::UnnamedMeasures => {
             "`--measure-names` names them, and so does a column `id` of their table"
         }
-        Error::UnknownFormat { .. } => "`--input-format` says it where the name does not",
+        Error::UnknownFormat { .. } => "`--input-format` gives the format of such a file",
         Error::TransposedNames { .. } => "`--transpose` reads tables that have points in rows",
-        Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
+        Error::ZeroVector { .. } => "`--metric euclidean` supports such points",
         Error::UnevenTree { .. } => {
             "`treeport fit --method ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
         }
@@ -118,7 +119,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
             "it looks like Newick text; name it `.nwk`"
         }
         Error::Read { path, .. } if pairs::is_number(path) => {
-            return Some(format!("`--n-pairs {}` draws so many pairs", path.display()));
+            return Some(format!("`--n-pairs {}` draws that many pairs", path.display()));
         }
         _ => return None,
     };

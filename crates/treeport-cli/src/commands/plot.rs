@@ -1,7 +1,7 @@
-//! `treeport plot`: one figure as a picture, for papers.
+//! `treeport plot`: writes one figure as a picture, for papers.
 //!
-//! PNG is drawn from the SVG by `resvg`. It and its dependencies take 45 s of processor time
-//! without optimization, and minutes with it; so it is a feature (`png`), off unless asked for.
+//! `resvg` renders PNG from the SVG. It and its dependencies take 45 s to compile without
+//! optimization and minutes with it, so PNG is a feature (`png`) that is off by default.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ the size, and need a treeport built with `--features png`.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct PlotArgs {
-    /// Which figure.
+    /// The figure to draw.
     #[arg(value_enum)]
     figure: Figure,
     /// A tree or a forest that `fit` has written, or Newick text (.nwk).
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &PlotArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The figure as SVG.
+/// Draws the figure as SVG.
 fn draw(args: &PlotArgs, output: &Output) -> Result<String> {
     let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
     if args.figure == Figure::Loss {
@@ -105,7 +105,7 @@ fn draw(args: &PlotArgs, output: &Output) -> Result<String> {
     if args.figure == Figure::Tree {
         let model = input::named_model(&args.model, &args.test.ground.names)?;
         if model.tree().is_none() {
-            output.note("the picture is of the tree that counts most");
+            output.note("the picture shows the tree with the largest weight");
         }
         let groups = args.groups.as_deref();
         let groups = groups.map(|path| input::counted_names(path, model.points(), "points"));
@@ -120,14 +120,14 @@ fn draw(args: &PlotArgs, output: &Output) -> Result<String> {
     predictions(args, &title, output)
 }
 
-/// Training and validation loss by epoch.
+/// Draws training and validation loss by epoch.
 pub(crate) fn loss(title: &str, history: &[Epoch]) -> String {
     let training: Vec<f64> = history.iter().map(|e| e.training_loss).collect();
     let validation: Vec<f64> = history.iter().filter_map(|e| e.validation_loss).collect();
     loss_svg(title, &training, &validation, Place::File)
 }
 
-/// The figures that need test pairs.
+/// Draws the figures that need test pairs.
 fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output) -> Result<String> {
     if args.test.data.measures.measures.is_none() {
         bail!("this figure needs test pairs: a ground metric and `--measures`");
@@ -160,20 +160,20 @@ fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output)
     })
 }
 
-/// An SVG picture as PNG at twice its size, for print.
+/// Renders an SVG picture as PNG at twice its size, for print.
 #[cfg(feature = "png")]
 fn png(svg: &str) -> Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
 
     const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "Noto Sans", "DejaVu Sans"];
     const SCALE: f32 = 2.0;
-    /// 100 million pixels take 400 MB; nobody looks at more.
+    /// 100 million pixels take 400 MB, which is more than a picture needs.
     const MOST_PIXELS: f32 = 1e8;
     let mut options = usvg::Options { font_family: "sans-serif".into(), ..Default::default() };
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    // "sans-serif" means Arial to the drawer, which few machines have, and text without a font is
-    // left out silently.
+    // The renderer takes "sans-serif" for Arial, which few machines have, and silently omits text
+    // without a font.
     let known = |name: &str| fonts.faces().any(|face| face.families.iter().any(|f| f.0 == name));
     let first = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
     let usual = FONTS.iter().find(|name| known(name)).map(ToString::to_string);
@@ -198,7 +198,7 @@ fn png(_svg: &str) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Where the feature is on: a picture on which the text can be seen.
+    /// With the feature: the text changes the picture.
     #[test]
     fn pictures_become_pixels_or_say_why_not() {
         let picture = |title| png(&loss_svg(title, &[3.0, 2.0, 1.0], &[], Place::File));

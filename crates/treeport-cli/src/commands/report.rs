@@ -1,4 +1,4 @@
-//! `treeport report`: a model as one page to look at.
+//! `treeport report`: writes a model as a page to explore.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,12 +65,12 @@ pub(crate) struct ReportArgs {
     output: PathBuf,
 }
 
-/// What the page is made from, read and solved.
+/// Inputs of the page, read and solved.
 struct Inputs {
     models: Vec<Model>,
-    /// What judges them, if anything.
+    /// Ground metric and labels for evaluating the models, if given.
     test: Option<(GroundMetric, Labelled)>,
-    /// Measures that nothing judges: there is no ground metric.
+    /// Measures without a ground metric to evaluate on.
     measures: Option<Measures>,
     measure_names: Option<Vec<String>>,
     history: Vec<Epoch>,
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The text of the page, with a bar while plans are solved.
+/// Renders the page, with a progress bar while plans are solved.
 pub(crate) fn page(report: &Report<'_>, output: &Output) -> Result<String> {
     watched(output, |progress| html(report, progress))
 }
@@ -110,7 +110,7 @@ impl Inputs {
             "predictions are judged with both a ground metric and `--measures`; give both or neither"
         );
         let (ground, pairs) = (&args.test.ground, &args.test.data.pairs);
-        // Labels and pairs are there to judge by, which needs the metric.
+        // Labels and pairs are for evaluation, which needs the metric.
         let judged =
             args.test.data.labels.is_some() || pairs.pairs.is_some() || pairs.n_pairs.is_some();
         let (metric, models) = if has_measures && judged {
@@ -145,13 +145,13 @@ impl Inputs {
         Ok(Self { measure_names, ..inputs })
     }
 
-    /// All measures, judged or not.
+    /// Returns the measures, with or without a ground metric.
     fn measures(&self) -> Option<&Measures> {
         self.test.as_ref().map(|(_, data)| data.measures()).or(self.measures.as_ref())
     }
 
-    /// The measures whose neighbors are shown. They need equal masses; without, the section is left out
-    /// unless it was asked for.
+    /// Returns the measures whose neighbors are shown. They need equal totals; otherwise the
+    /// section is omitted unless it was requested.
     fn search(&self, args: &ReportArgs) -> Result<Option<Search<'_>>> {
         let Some(measures) = self.measures() else { return Ok(None) };
         let mut of: Vec<usize> = Vec::new();
@@ -184,8 +184,7 @@ impl Inputs {
             let name = path.display().to_string();
             if let Some((metric, data)) = &self.test {
                 (predicted, bounds) = watched(output, |progress| {
-                    // Between which values the exact distances are certain to lie, by this model
-                    // alone.
+                    // Certified bounds of the exact distance, by this model alone.
                     let (level, estimator) = (Level::Flow, Estimator::new(metric, model)?);
                     let (measures, pairs) = (data.measures(), data.pairs());
                     let answers =
@@ -271,7 +270,7 @@ impl Inputs {
     }
 }
 
-/// The figures at the top: the first model's errors, beside the best null baseline.
+/// Returns the figures at the top: errors of the first model and of the better null baseline.
 fn tiles(scores: &[(String, Score)], models: usize) -> Vec<(String, String)> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let Some((_, first)) = scores.first() else { return vec![] };

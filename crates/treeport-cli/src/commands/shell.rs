@@ -1,4 +1,4 @@
-//! `treeport completions` and `treeport man`: what a shell and `man` know about us.
+//! `treeport completions` and `treeport man`: shell completions and manual pages.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMPLETIONS)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! `treeport unifrac`: UniFrac distances of all samples of a table on a phylogeny.
+//! `treeport unifrac`: computes UniFrac distances of all samples of a table on a phylogeny.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
     ensure!(file.is_some() || !output.json, "`unifrac` prints a matrix; leave `--json` out");
     let model = args.of.model()?;
     let tree = model.tree().with_context(|| {
-        format!("{}: UniFrac is of one tree, and this is a forest", input::name(&args.of.model))
+        format!("{}: UniFrac needs one tree, and this is a forest", input::name(&args.of.model))
     })?;
     let samples = args.of.measures.read_or_empty((&model).into(), output)?;
     let UniFracArgs { variant, alpha, unrooted, .. } = *args;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is wrong with the tree, with the name of its file.
+/// Adds the file's name to an error about the tree.
 fn of_tree(error: anyhow::Error, path: &Path) -> anyhow::Error {
     match error.downcast_ref() {
         Some(Error::Unrooted { .. } | Error::NoLength { .. } | Error::NoLengths) => {
@@ -81,7 +81,7 @@ fn of_tree(error: anyhow::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// The matrix, with the names of samples where it is text.
+/// Writes the matrix; text has the names of samples.
 fn write(
     file: Option<&Path>,
     samples: &Measures,

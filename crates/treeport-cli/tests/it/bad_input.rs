@@ -75,7 +75,7 @@ fn files_that_are_not_there_or_of_no_known_format() {
         @r"
     line.xlsx: cannot tell its format; name it .npy, .csv or .tsv
 
-    hint: `--input-format` says it where the name does not
+    hint: `--input-format` gives the format of such a file
     ");
     folder.write("points.npz", "");
     assert_snapshot!(fit_points(&folder, "points.npz"),
@@ -180,12 +180,12 @@ fn matrices_and_graphs() {
         @"uneven.csv: distance from point 1 to point 2 is 3 but 4 the other way; a ground metric is symmetric");
     folder.write("apart.csv", "source,target,weight\n0,1,1\n2,3,1\n");
     assert_snapshot!(folder.error("fit --graph apart.csv -o model.tree"),
-        @"apart.csv: the graph falls into 2 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without");
+        @"apart.csv: the graph falls into 2 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans support disconnected graphs");
     folder.write("zero.csv", "1,1\n0,0\n");
     assert_snapshot!(folder.error("fit --points zero.csv --metric cosine -o model.tree"), @r#"
     zero.csv: point 1 has length 0, so its cosine distance is undefined; drop it or use another metric
 
-    hint: `--metric euclidean` has no trouble with such points
+    hint: `--metric euclidean` supports such points
     "#);
 }
 
@@ -210,7 +210,7 @@ fn measures() {
         @"beyond.npz: npz, member `indices`: index 9 at entry 1, but the shape ends at 4");
     folder.write("nan.csv", "1,0,0,0\n0,nan,0,0\n");
     assert_snapshot!(fit_measures(&folder, "nan.csv"),
-        @"nan.csv: csv, line 2, column 2: `nan` is no number; fill in what is missing, or leave the row out");
+        @"nan.csv: csv, line 2, column 2: `nan` is not a number; fill in the missing value, or leave the row out");
     folder.write("single.csv", "1,0,0,0\n");
     assert_snapshot!(fit_measures(&folder, "single.csv"),
         @"single.csv: the number of measures is 1; a pair needs two of them");

@@ -73,7 +73,7 @@ fn labels_set_the_scale_unless_told_otherwise() {
     assert!((factor(&format!("{fit} quadtree")) - 1.0).abs() < 0.1);
     assert!(factor("fit --points points.csv --method quadtree") < 0.7);
     assert_snapshot!(folder.error(&format!("{fit} quadtree --scale false -o x.tree")),
-        @"`quadtree` with `--scale false` does not look at measures; leave one of them out");
+        @"`quadtree` with `--scale false` does not use measures; leave one of them out");
     let said =
         folder.json("fit --points points.csv --method quadtree --scale false -o x.tree --json");
     assert_eq!(said[0]["scaled"], false);
@@ -170,15 +170,15 @@ fn every_command_that_takes_a_model_takes_a_forest() {
     "#);
     assert_snapshot!(folder.run("export model.forest -o forest.svg"), @r#"
     --- stderr
-    the picture is of the tree that counts most
+    the picture shows the tree with the largest weight
     svg of 4 leaves written to forest.svg
     --- exit 0
     "#);
     assert_snapshot!(folder.error("export model.forest --format linkage"),
-        @"model.forest: a linkage matrix is of one tree, and this is a forest of 2; `--format newick` writes any model");
+        @"model.forest: a linkage matrix needs one tree, and this is a forest of 2; `--format newick` writes any model");
     assert_snapshot!(folder.run("plot tree model.forest -o tree.svg"), @r#"
     --- stderr
-    the picture is of the tree that counts most
+    the picture shows the tree with the largest weight
     tree written to tree.svg
     --- exit 0
     "#);
@@ -255,7 +255,7 @@ fn what_a_method_cannot_use_is_refused() {
     assert_snapshot!(fit("--validation-fraction 1"),
         @"`--validation-fraction` is 1; a share from 0 to below 1");
     assert_snapshot!(fit("--n-pairs 9 --point-pairs 9"),
-        @"without measures `--n-pairs` says what `--point-pairs` does; leave one of them out");
+        @"without measures `--n-pairs` means the same as `--point-pairs`; leave one of them out");
     assert_snapshot!(fit("--method ctwd --branching 1"),
         @"`--branching` is 1; a cluster is split into at least 2");
     assert_snapshot!(fit("--batch-size 0"),
@@ -309,7 +309,7 @@ fn compare_has_every_method_and_what_is_no_model() {
     folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
     let graph = "compare --graph graph.csv --measures measures.csv --methods flowtree,single";
     let shown = folder.run(graph);
-    assert!(shown.contains("without flowtree, which needs coordinates"), "{shown}");
+    assert!(shown.contains("skipped flowtree, which needs coordinates"), "{shown}");
 }
 
 #[test]

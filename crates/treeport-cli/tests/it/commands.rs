@@ -201,7 +201,7 @@ fn distances_of_random_pairs() {
     assert_snapshot!(folder.error(&format!("{distance} --pairs 2")), @r#"
     cannot read `2`: No such file or directory
 
-    hint: `--n-pairs 2` draws so many pairs
+    hint: `--n-pairs 2` draws that many pairs
     "#);
 }
 

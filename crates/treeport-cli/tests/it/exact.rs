@@ -77,9 +77,9 @@ fn bounds_of_all_pairs() {
 fn bounds_refuse_what_they_cannot_use() {
     let folder = Folder::new();
     let exact = "exact --points line.csv --measures measures.csv";
-    for bad in ["-1", "nan", "fast"] {
+    for bad in ["-1", "nan", "fast", "1e-15"] {
         let said = folder.run(&format!("{exact} --accuracy {bad}"));
-        assert!(said.contains("it must be exact or a number of at least 0"), "{said}");
+        assert!(said.contains("it must be exact, 0 or a number of at least 1e-9"), "{said}");
         assert!(said.contains("--- exit 2"), "{said}");
     }
     for bad in ["0s", "-1s", "nans", "infs", "soon"] {
@@ -94,6 +94,22 @@ fn bounds_refuse_what_they_cannot_use() {
             assert!(lower <= exact && upper >= exact, "{fine} {row}");
         }
     }
+}
+
+#[test]
+fn engines_are_explained() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv --explain";
+    assert_snapshot!(folder.run(exact), @r"
+    left,right,engines,sources,sinks,reason
+    0,1,line,2,2,points with one coordinate
+    0,2,line,1,1,points with one coordinate
+    1,2,line,2,1,points with one coordinate
+    --- exit 0
+    ");
+    let rows = folder.json(&format!("{exact} --penalty 2 --json"));
+    assert!(rows.len() == 3 && rows.iter().all(|row| row["engines"] == "small"), "{rows:?}");
+    assert!(folder.run(&format!("{exact} --shard 1/2 -o a.csv.shard")).contains("--- exit 2"));
 }
 
 #[test]
@@ -120,12 +136,14 @@ fn mass_that_is_left_behind() {
     for (bad, words) in [
         ("--penalty -1", "it must be finite and at least 0"),
         ("--penalty nan", "it must be finite and at least 0"),
+        ("--penalty inf", "it must be finite and at least 0"),
         ("--mass -1", "at most the smaller of the totals"),
         ("--mass 2.5", "at most the smaller of the totals"),
         ("--mass 1 --penalty 1", "cannot be used with"),
     ] {
         let said = folder.run(&format!("{exact} {bad}"));
         assert!(said.contains(words) && said.contains("--- exit 2"), "{said}");
+        assert!(said.starts_with("--- stderr"), "no header before the error: {said}");
     }
     // What another penalty left behind is not gone on with.
     let file = folder.run(&format!("{exact} --penalty 3 -o left.csv"));
@@ -159,7 +177,7 @@ fn exact_distances_of_listed_and_random_pairs() {
     assert_snapshot!(folder.error(&format!("{exact} --pairs 100")), @r#"
     cannot read `100`: No such file or directory
 
-    hint: `--n-pairs 100` draws so many pairs
+    hint: `--n-pairs 100` draws that many pairs
     "#);
 }
 
@@ -242,11 +260,11 @@ fn a_journal_of_another_job_is_refused() {
     let first = folder.text("labels.csv.part");
     let exact = "exact --points line.csv --measures measures.csv -o labels.csv";
     assert_snapshot!(folder.error(exact),
-        @"`labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to begin anew, or give another `-o`");
+        @"`labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to start over, or give another `-o`");
     assert_eq!(folder.text("labels.csv.part"), first);
     folder.write("labels.csv.part", "hello\n");
     assert_snapshot!(folder.error(exact),
-        @"`labels.csv.part` is no journal of `treeport exact`; move it away or give another `-o`");
+        @"`labels.csv.part` is not a journal of `treeport exact`; move it away or give another `-o`");
     assert_eq!(folder.text("labels.csv.part"), "hello\n");
 }
 

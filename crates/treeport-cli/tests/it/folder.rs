@@ -104,13 +104,14 @@ impl Folder {
     pub(crate) fn stopped_in_the_middle(&self, args: &str, journal: &str, signal: &str) -> Output {
         let rows = || std::fs::read(self.path(journal)).unwrap_or_default().len();
         let (first, before) = (self.contents(), rows());
-        loop {
+        for _ in 0..MOST_TRIES {
             let output = self.stopped_when(args, &[signal], || rows() > before.max(200));
             if !output.status.success() {
                 return output;
             }
             self.restore(&first);
         }
+        panic!("{signal} did not stop `{args}` in {MOST_TRIES} runs: each ended by itself");
     }
 
     /// Interrupts a run, at first soon, until that was at a time when it leaves a file, if it is to leave one.
@@ -119,7 +120,7 @@ impl Folder {
     #[cfg(unix)]
     pub(crate) fn interrupted(&self, args: &str, leaves: Option<&str>) -> Output {
         let (first, mut after) = (self.contents(), std::time::Duration::from_millis(40));
-        loop {
+        for _ in 0..MOST_TRIES {
             let begun = std::time::Instant::now();
             let output = self.stopped_when(args, &["-INT"], || begun.elapsed() > after);
             let left = leaves.is_none_or(|file| self.path(file).exists());
@@ -129,6 +130,7 @@ impl Folder {
             after = after.mul_f64(if output.status.success() { 0.7 } else { 1.5 });
             self.restore(&first);
         }
+        panic!("no interrupt of `{args}` in {MOST_TRIES} runs left {leaves:?}");
     }
 
     /// Every file with what it holds; folders are left out.
@@ -182,6 +184,10 @@ impl Folder {
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 }
+
+/// Runs after which a test gives up stopping one in the middle.
+#[cfg(unix)]
+pub(crate) const MOST_TRIES: usize = 60;
 
 /// Stdout, stderr and exit code in one text.
 pub(crate) fn show(output: &Output) -> String {

@@ -235,7 +235,7 @@ fn models_and_indexes_are_told_apart() {
     let folder = Folder::with_model();
     folder.json(&format!("{BUILD} --json -o docs.index"));
     assert_snapshot!(folder.error("nearest docs.index --measures measures.csv"),
-        @"docs.index: an index looks among its own measures; leave `--measures` out, ask with `--queries`, or add measures with `treeport index docs.index --add`");
+        @"docs.index: an index searches its own measures; leave `--measures` out, give queries with `--queries`, or add measures with `treeport index docs.index --add`");
     folder.write("titles.txt", "first\nsecond\nthird\n");
     assert_snapshot!(folder.error("nearest docs.index --measure-names titles.txt"),
         @"docs.index: an index keeps its names, which are given to `treeport index`");
@@ -246,7 +246,7 @@ fn models_and_indexes_are_told_apart() {
         assert_eq!(said, format!("{model}: it holds no measures; give `--measures`"));
         for option in ["--radius 1", "--accuracy 0.1", "--within 0.1", "--approximate"] {
             let said = folder.error(&format!("nearest {model} --measures measures.csv {option}"));
-            assert!(said.starts_with(&format!("{model}: it is no index, which `--")), "{said}");
+            assert!(said.starts_with(&format!("{model}: it is not an index, which `--")), "{said}");
         }
     }
     assert_snapshot!(folder.error("index model.tree --remove 0 -o new.index"),
@@ -350,7 +350,7 @@ fn measures_come_and_go_by_their_ids() {
     folder.json("index --points points.csv --measures samples.csv --json -o s.index");
     let before = folder.read("s.index");
     assert_snapshot!(folder.error("index s.index --add again.csv -o s.index"),
-        @"again.csv against s.index: two measures would be called `S000`; remove the one that is there, or call the other something else");
+        @"again.csv against s.index: two measures would be called `S000`; remove the existing one, or rename the other");
     assert_snapshot!(folder.error("index s.index --remove S003 -o s.index"),
         @"s.index: no measure is called `S003`");
     assert_snapshot!(folder.error("index s.index --remove 2,2 -o s.index"),
@@ -380,7 +380,7 @@ fn measures_come_and_go_by_their_ids() {
     "#);
     folder.write("twice.txt", "x\ny\nx\n");
     assert_snapshot!(folder.error(&format!("{BUILD} --measure-names twice.txt -o new.index")),
-        @"two measures would be called `x`; remove the one that is there, or call the other something else");
+        @"two measures would be called `x`; remove the existing one, or rename the other");
 }
 
 /// Removed measures take no room, and the file is about that of an index that never had them.

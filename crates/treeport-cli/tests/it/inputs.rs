@@ -322,9 +322,9 @@ fn bad_tables_name_the_cell() {
     }
     assert_snapshot!(said, @r"
     empty.csv: csv, line 3, column 2 (`a` of `S2`): the cell is empty
-    na.tsv: csv, line 3, column 4 (`c` of `S1`): `NA` is no number; fill in what is missing, or leave the row out
-    nan.csv: csv, line 2, column 2 (`a` of `S1`): `NaN` is no number; fill in what is missing, or leave the row out
-    twice.csv: csv, line 3: the row is called `S1`, as that on line 2
+    na.tsv: csv, line 3, column 4 (`c` of `S1`): `NA` is not a number; fill in the missing value, or leave the row out
+    nan.csv: csv, line 2, column 2 (`a` of `S1`): `NaN` is not a number; fill in the missing value, or leave the row out
+    twice.csv: csv, line 3: the row is called `S1`, like that on line 2
     columns.csv: csv, header: columns 2 and 5 are both `a`; names must differ
     ragged.csv: csv, line 2: 4 cells, but 5 on the first line
     index.csv: csv, line 1: the first column has no name and holds numbers: call it `id` if they are names of rows, and something else if they are data
@@ -332,7 +332,7 @@ fn bad_tables_name_the_cell() {
     turned.tsv: the names do not match: column 0 is `S1`, and no point is called so; rows are called as points are: the table has points in rows, so read it transposed
 
     hint: `--transpose` reads tables that have points in rows
-    cut.csv.gz: csv, line 1: cannot be read on: incomplete deflate stream
+    cut.csv.gz: csv, line 1: cannot be read further: incomplete deflate stream
     wide.csv: csv, line 1: the text is UTF-16; save it as UTF-8
     ");
     folder.write("m.tsv", "\tx\ty\ny\t0\t1\nx\t1\t0\n");

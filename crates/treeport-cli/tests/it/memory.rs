@@ -28,7 +28,7 @@ fn a_limit_holds_for_every_command() {
     write_measures(&folder, 300);
     assert_snapshot!(
         folder.error("fit --points points.csv --method average --memory 100kB -o m.tree"),
-        @"average linkage of 200 points needs 159 kB, and 100 kB are available; take neighbors or single linkage or the method `cluster`, which do without all distances at once");
+        @"average linkage of 200 points needs 159 kB, and 100 kB are available; use neighbors or single linkage or the method `cluster`, which do not need all distances at once");
     ok(&folder, "fit --points points.csv --method single --memory 100kB -o m.tree");
     ok(&folder, "fit --points points.csv --method cluster --memory 100kB -o m.tree");
     // The table needs 720 kB, a row of it 2.4 kB.

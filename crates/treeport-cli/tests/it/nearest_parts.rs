@@ -124,10 +124,10 @@ fn parts_that_do_not_fit_are_named() {
     hint: `--normalize` divides every measure by its total mass
     ");
     assert_snapshot!(ask("plain.index model.tree"),
-        @"model.tree: it is no index, as plain.index is; `treeport index` makes one");
+        @"model.tree: it is not an index, but plain.index is; `treeport index` makes one");
     assert_snapshot!(ask("model.tree plain.index --measures measures.csv"),
-        @"model.tree: it is no index, and only indexes are asked together; leave plain.index out");
+        @"model.tree: it is not an index, and only indexes can be searched together; leave plain.index out");
     assert_snapshot!(ask("plain.index none.index"), @"cannot read `none.index`: No such file or directory");
     assert_snapshot!(folder.error("nearest plain.index plain.index"),
-        @"several indexes are asked with `--queries`; each among the others is for one index");
+        @"several indexes need `--queries`; without it, one index is searched at a time");
 }

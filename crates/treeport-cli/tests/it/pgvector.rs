@@ -95,7 +95,7 @@ fn what_pgvector_would_refuse() {
     assert_snapshot!(folder.error("export model.tree --format pgvector"),
         @"a table of vectors needs measures: `--measures M.npz`");
     assert_snapshot!(folder.error("export model.tree --table docs"),
-        @"`--table` is of the format pgvector; say `--format pgvector`, or leave it out");
+        @"`--table` belongs to the format pgvector; give `--format pgvector`, or leave it out");
     assert_snapshot!(folder.error(&format!("{EXPORT} --table {}", "x".repeat(70))),
         @"the name `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` has 70 bytes, and PostgreSQL keeps 63");
     assert_snapshot!(folder.error(&format!("{EXPORT} --most 16001")), @r#"

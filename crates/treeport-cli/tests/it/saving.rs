@@ -34,7 +34,10 @@ fn damaged_journals_end_in_the_same_bytes() {
         let output = folder.output(&format!("{exact} labels.csv"));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.code() == Some(2) {
-            assert!(said.contains("`labels.csv.part` is no journal of `treeport exact`"), "{said}");
+            assert!(
+                said.contains("`labels.csv.part` is not a journal of `treeport exact`"),
+                "{said}"
+            );
             assert!(folder.read("labels.csv.part") == journal, "left alone");
             continue;
         }
@@ -116,7 +119,7 @@ fn what_a_kill_leaves_is_removed_by_a_run_that_is_refused() {
         folder.write(&format!(".treeport-{mark}-a1b2c3"), "half");
     }
     let fit = "fit --points line.csv --measures measures.csv --n-pairs 3 -o new.tree";
-    assert!(folder.run(fit).contains("`new.tree.labels.part` is no journal of"));
+    assert!(folder.run(fit).contains("`new.tree.labels.part` is not a journal of"));
     assert_eq!(folder.files(), before);
 }
 
@@ -218,7 +221,7 @@ fn a_first_row_of_missing_numbers_is_data() {
     let folder = Folder::with_model();
     folder.write("na.csv", "NA,NA,NA,NA\n0,0,0.5,0.5\n1,0,0,0\n");
     assert_snapshot!(folder.error("distance model.nwk --measures na.csv"),
-        @"na.csv: csv, line 1, column 1: `NA` is no number; fill in what is missing, or leave the row out");
+        @"na.csv: csv, line 1, column 1: `NA` is not a number; fill in the missing value, or leave the row out");
 }
 
 /// Escape sequences in names and contents of files are shown where people read, and kept where

@@ -193,7 +193,7 @@ fn parts_that_do_not_belong_together() {
         @"`exact.csv.shard` is of another job than `part-1.csv.shard` (other command, format, model, against, measure-names, against-names, metric); leave it out, or do that part again");
     assert_snapshot!(refused(&format!("{one} {two} measures.csv")),
         @r"
-    `measures.csv` is no shard, a part of a job that was done by itself
+    `measures.csv` is not a shard, a part of a job computed separately
 
     hint: `exact`, `distance` and `nearest` write shards with `--shard I/N`
     ");

@@ -110,7 +110,7 @@ fn tables_go_on_where_they_were_stopped() {
         let interrupted = folder.stopped_in_the_middle(&args, &part, "-INT");
         assert_eq!(interrupted.status.code(), Some(130), "{}", show(&interrupted));
         let said = String::from_utf8(interrupted.stderr).expect("text");
-        assert!(said.ends_with(&format!("; the same command goes on from `{part}`\n")), "{said}");
+        assert!(said.ends_with(&format!("; the same command continues from `{part}`\n")), "{said}");
         assert!(!folder.path(file).exists());
 
         let last = folder.output(&format!("{command} --threads 2 -o {file}"));
@@ -128,7 +128,7 @@ fn another_job_does_not_go_on_from_a_table() {
     folder.write("d.npy.part", "my notes\n");
     assert_snapshot!(
         folder.error("distance model.tree --measures measures.csv -o d.npy"),
-        @"`d.npy.part` is no journal of this command; move it away or give another `-o`");
+        @"`d.npy.part` is not a journal of this command; move it away or give another `-o`");
     assert_eq!(folder.text("d.npy.part"), "my notes\n");
     folder.write("none.csv", "a,b,c,d\n");
     folder.write("one.csv", "a,b,c,d\n1,0,0,0\n");

@@ -1,4 +1,4 @@
-//! What every method costs: to build, and then for one pair.
+//! Cost of every method: to build a model, and per pair.
 
 use std::time::Instant;
 
@@ -10,20 +10,20 @@ use super::mixture::{DIM, mixture};
 use crate::answers::{as_it_is, fit_whole};
 use crate::generate::{random_pairs, seeded, sparse_measures};
 
-/// Points with mass in a measure.
+/// Support size of the measures.
 const SUPPORT: usize = 30;
 
-/// Labelled pairs for the methods that learn.
+/// Labeled pairs for the methods that learn.
 const LABELS: usize = 200;
 
-/// Pairs in one timed run.
+/// Pairs per timed run.
 const PAIRS: usize = 2_000;
 
 /// Timed runs.
 const REPEATS: usize = 9;
 
-/// Builds every method once over `n` points of a Gaussian mixture in R^300 and times it, and then
-/// one pair of sparse measures, preparation of the measures included, on all threads.
+/// Times building every method once over `n` points of a Gaussian mixture in R^300, and one pair of
+/// sparse measures, including the preparation of measures, on all threads.
 ///
 /// # Errors
 /// None for n of at least 2.
@@ -50,7 +50,7 @@ fn row(
     let begun = Instant::now();
     let model = fit_whole(metric, data, &as_it_is(method, seed), &silent)?.model;
     let seconds = begun.elapsed().as_secs_f64();
-    // Thousands of pairs each time: a few repeats do.
+    // A few repeats suffice for thousands of pairs.
     let mut times = Vec::new();
     for _ in 0..REPEATS {
         let begun = Instant::now();

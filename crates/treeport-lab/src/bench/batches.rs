@@ -8,25 +8,24 @@ use super::exact::{TimedPairs, on_threads, row};
 use super::{Peer, Row, median_seconds_of_both};
 use crate::generate::{couples, gaussian_points, seeded};
 
-/// Supports at which batches are timed, with the measures on either side.
+/// Support sizes of timed batches, with the number of measures per side.
 pub(super) const BATCHES: [(usize, usize); 3] = [(10, 100), (30, 50), (100, 10)];
 
-/// Coordinates of the points of a batch: a plane, space, and word vectors.
+/// Dimensions of the points of a batch: plane, space, and word vectors.
 const DIMS: [usize; 3] = [2, 3, 300];
 
-/// So many times the measures of a batch with points of their own are the documents of one on either
-/// side: the more there are, the more words they share.
+/// Factor from the measures of a batch to the documents per side: more documents share more words.
 const DOCUMENTS: usize = 4;
 
-/// The support at which few points are timed against many, and how many those are.
+/// Sizes of the timed problem of few against many points.
 pub(super) const FEW: usize = 10;
 pub(super) const MANY_POINTS: usize = 20_000;
 
-/// Coordinates of the points of a lopsided problem.
+/// Dimension of the lopsided problem.
 const LOPSIDED_DIM: usize = 3;
 
-/// Every one of `side` measures against every one of as many others, from coordinates, on one
-/// thread; the peer asks for one pair after another, in an order that repeats no measure.
+/// Times a batch of `side` × `side` pairs from coordinates on one thread; the peer solves single
+/// pairs in an order that repeats no measure.
 pub(super) fn batches(
     (support, side): (usize, usize),
     seed: u64,
@@ -36,7 +35,7 @@ pub(super) fn batches(
     for dim in DIMS {
         problems.push((dim, "batch", TimedPairs::apart(side, support, dim, seed)?));
     }
-    // Words that many documents share are measured once for each document on the left.
+    // Distances between shared words are computed once per document on the left.
     let dim = DIMS[DIMS.len() - 1];
     let problem = TimedPairs::documents(DOCUMENTS * side, support, dim, seed)?;
     problems.push((dim, "batch of documents", problem));
@@ -61,8 +60,8 @@ pub(super) fn batches(
     Ok(())
 }
 
-/// One pair of a few points and many, from coordinates; the peer is one of equal sides and about as
-/// many arcs.
+/// Times one pair of few against many points, from coordinates; the peer has equal sides and about
+/// as many arcs.
 pub(super) fn lopsided(few: usize, many: usize, seed: u64) -> Result<Row> {
     let square = (few * many).isqrt();
     let (ours, theirs) = (between(few, many, seed)?, between(square, square, seed)?);
@@ -82,7 +81,7 @@ pub(super) fn lopsided(few: usize, many: usize, seed: u64) -> Result<Row> {
     Ok(row(few, &case, (1, 1), seconds, Some(peer), more))
 }
 
-/// One pair of so many points on the left and on the right.
+/// Creates one pair with the given numbers of points.
 fn between(left: usize, right: usize, seed: u64) -> Result<TimedPairs> {
     let mut rng = seeded(seed);
     let points = gaussian_points(left + right, LOPSIDED_DIM, &mut rng);
@@ -113,7 +112,7 @@ mod tests {
     fn a_lopsided_problem_has_a_square_one_beside_it() {
         let row = lopsided(3, 75, 1).unwrap();
         assert_eq!((row.n, row.case[0].1.as_str()), (3, "coordinates in R^3, 3 × 75 points"));
-        // 225 arcs on both sides, so that the times are as the times of an arc.
+        // 225 arcs in both, so the ratio of times is that of the times per arc.
         let by_arc = row.more[1].1 / row.more[0].1;
         assert!((row.ratio().unwrap() / by_arc - 1.0).abs() < 1e-9);
     }

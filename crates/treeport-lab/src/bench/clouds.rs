@@ -1,4 +1,4 @@
-//! Nearest neighbors among clouds against solving every pair, on one thread.
+//! Nearest neighbors among clouds compared with solving every pair, on one thread.
 
 use std::time::Instant;
 
@@ -10,23 +10,24 @@ use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::generate::{Random, cells, images, jets, seeded};
 
-/// Queries, none of them in the collection, and those of them for which every pair is solved.
+/// Queries, none of them in the collection, and queries for which every pair is solved.
 const QUERIES: usize = 50;
 const JUDGED: usize = 10;
 
-/// Neighbors of a query.
+/// Neighbors per query.
 const K: usize = 10;
 
-/// What makes so many clouds.
+/// Generator of clouds.
 type Make = fn(usize, &mut Random) -> treeport::Result<Clouds>;
 
-/// Times searches among so many jets, three quarters as many images and half as many samples of cells.
+/// Times searches among `count` jets, three quarters as many images and half as many samples of
+/// cells.
 ///
 /// # Errors
 /// A pair that cannot be solved.
 ///
 /// # Panics
-/// If neighbors are not those of solving every pair.
+/// If neighbors differ from those of solving every pair.
 pub fn clouds(
     count: usize,
     sets: &[String],
@@ -43,7 +44,7 @@ pub fn clouds(
     Ok(())
 }
 
-/// The first batch of queries that an index is asked, and the same again.
+/// Times the first batch of queries to an index, and a repetition.
 fn rows(name: &str, all: &Clouds) -> Result<Vec<Row>> {
     let numbers: Vec<usize> = (0..all.len()).collect();
     let (queries, clouds) = (all.select(&numbers[..QUERIES])?, all.select(&numbers[QUERIES..])?);
@@ -81,7 +82,7 @@ fn rows(name: &str, all: &Clouds) -> Result<Vec<Row>> {
     Ok([(first, "first"), (again, "again")].map(row).into())
 }
 
-/// The distances from the first queries to all clouds of the collection, ascending.
+/// Solves the distances from the first queries to all clouds of the collection, sorted.
 fn brute(all: &Clouds) -> Result<Vec<Vec<f64>>> {
     let ground = all.ground(PointMetric::Euclidean)?;
     let of_query = |query: usize| {
@@ -93,7 +94,7 @@ fn brute(all: &Clouds) -> Result<Vec<Vec<f64>>> {
     (0..JUDGED).map(of_query).collect()
 }
 
-/// Refuses neighbors that are not those of solving every pair.
+/// Asserts that neighbors are those of solving every pair.
 fn judge(name: &str, found: &[Neighbors], brute: &[Vec<f64>]) {
     for (found, brute) in found.iter().zip(brute) {
         for (&(number, distance), expected) in found.found.iter().zip(brute) {

@@ -1,4 +1,4 @@
-//! The sparse path against the dense loop over all edges.
+//! The sparse tree distance compared with the dense loop over all edges.
 
 use rayon::prelude::*;
 use treeport::internal::tree::Scratch;
@@ -7,15 +7,15 @@ use treeport::{Measures, Tree};
 use super::{Peer, Row, median_seconds};
 use crate::generate::{random_merge_tree, seeded, sparse_measures};
 
-/// Measures in play: enough that pairs do not stay in the first-level cache.
+/// Number of measures: enough that pairs do not stay in the first-level cache.
 const MEASURES: usize = 200;
 
-/// Pairs in one timed run.
+/// Pairs per timed run.
 const PAIRS: usize = 2_000;
 
-/// Times one tree distance between prepared measures on one thread, at each support size (capped at
-/// `n`), on a random tree of `n` leaves. The peer is the plain loop over all edges; the time of
-/// climbing from every point to the root, the obvious way for few points, stands beside it.
+/// Times a tree distance between prepared measures on one thread, for each support size (at most
+/// `n`), on a random tree of `n` leaves. The peer is the dense loop over all edges; climbing from
+/// every point to the root, the obvious method for few points, is timed, too.
 ///
 /// # Errors
 /// None for n of at least 2.
@@ -72,7 +72,8 @@ pub fn distance(
     Ok(())
 }
 
-/// The obvious sparse way: climb from every point to the root, then add up what was touched.
+/// Distance by the obvious sparse method: climb from every point to the root, then add up the
+/// visited nodes.
 fn climbing(tree: &Tree, measures: &Measures, i: usize, j: usize, surplus: &mut [f64]) -> f64 {
     let mut touched = Vec::new();
     for (row, sign) in [(i, 1.0), (j, -1.0)] {
@@ -85,7 +86,7 @@ fn climbing(tree: &Tree, measures: &Measures, i: usize, j: usize, surplus: &mut 
             }
         }
     }
-    // A node touched twice counts once: its surplus is taken and set back to 0.
+    // A node visited twice counts once: its surplus is reset to 0.
     let take = |&v: &usize| std::mem::take(&mut surplus[v]).abs() * tree.lengths()[v];
     touched.iter().map(take).sum()
 }

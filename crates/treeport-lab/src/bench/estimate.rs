@@ -1,4 +1,4 @@
-//! The dial from a tree to the exact solver: time per pair at every level, by support.
+//! Levels of accuracy from a tree to the exact solver: time per pair by support.
 
 use std::time::Instant;
 
@@ -17,21 +17,20 @@ use crate::generate::{Random, seeded, sparse_measures};
 /// Trees of the forest.
 const TREES: usize = 16;
 
-/// Points of a family: close together, so that every linkage joins them before anything else.
+/// Members of a family: close together, so that every linkage merges them first.
 const FAMILY: usize = 4;
 
-/// Measures of every support; any two of them are a pair.
+/// Measures per support; all pairs of them are used.
 const MEASURES: usize = 64;
 
-/// Every level is timed in so many blocks, one of each in turn, so that noise falls on all alike.
+/// Number of timed blocks per level; levels alternate, so that noise affects all alike.
 const BLOCKS: usize = 15;
 
-/// A block lasts at least this long, so that every level is timed with its own data in the caches.
+/// Minimum duration of a block, so that the caches hold the data of the level.
 const BLOCK_SECONDS: f64 = 0.01;
 
-/// Times one pair at every level of the dial, on one thread, for measures on `supports` points (at
-/// most all) of `n` in R^300: nothing prepared, and no short cut to the exact solver, which is the
-/// peer.
+/// Times a pair at every level on one thread, for measures on `supports` points (at most all) of
+/// `n` in R^300, without preparation or shortcuts to the exact solver, which is the peer.
 ///
 /// # Errors
 /// None for n of at least 2.
@@ -65,14 +64,14 @@ pub fn estimate(
     Ok(())
 }
 
-/// What is timed.
+/// A level with the function to time.
 struct TimedLevel {
     name: &'static str,
     trees: usize,
     run: fn(&Estimator, &Measure<'_>, &Measure<'_>) -> Result<f64>,
 }
 
-/// The peer comes first.
+/// The peer is first.
 const TIMED_LEVELS: [TimedLevel; 6] = [
     TimedLevel {
         name: "exact",
@@ -102,10 +101,10 @@ const TIMED_LEVELS: [TimedLevel; 6] = [
     },
 ];
 
-/// Median seconds for one pair of every job.
+/// Returns the median seconds per pair of every level.
 fn times(estimator: &Estimator, measures: &Measures) -> Result<Vec<f64>> {
     let mut blocks = vec![Vec::new(); TIMED_LEVELS.len()];
-    // Every job goes through the same pairs, as far as it comes.
+    // Every level uses the same sequence of pairs.
     let mut next = [0; TIMED_LEVELS.len()];
     for _ in 0..BLOCKS {
         for (j, job) in TIMED_LEVELS.iter().enumerate() {
@@ -121,18 +120,18 @@ fn times(estimator: &Estimator, measures: &Measures) -> Result<Vec<f64>> {
     Ok(blocks.iter().map(|times| median(times)).collect())
 }
 
-/// The k-th pair of different measures: all of them, before one comes again.
+/// Returns the k-th pair of different measures; all pairs occur before one repeats.
 fn pair(k: usize) -> (usize, usize) {
     let (a, round) = (k % MEASURES, k / MEASURES % (MEASURES - 1));
     (a, (a + round + 1) % MEASURES)
 }
 
-/// Points of a Gaussian mixture in families of [`FAMILY`], and the forest of perturbed linkages
-/// over them.
+/// Creates points of a Gaussian mixture in families of [`FAMILY`], and a forest of perturbed
+/// linkages over them.
 ///
-/// Linkages of all points would take minutes. A linkage joins the members of a family first, so it
-/// is enough to link one of each and to hang the others beside it: trees of the same shape, in a
-/// sixteenth of the time.
+/// Linkages of all points would take minutes. A linkage merges the members of a family first, so
+/// linking one member of each and attaching the others gives trees of the same shape in a sixteenth
+/// of the time.
 fn families(n: usize, seed: u64, rng: &mut Random) -> Result<(GroundMetric, Forest)> {
     let count = n.div_ceil(FAMILY);
     let heads = mixture(count, rng);
@@ -145,11 +144,11 @@ fn families(n: usize, seed: u64, rng: &mut Random) -> Result<(GroundMetric, Fore
     Ok((metric, Forest::uniform(trees.collect::<Result<_>>()?)?))
 }
 
-/// The tree whose leaves are `n` points, each below the leaf of its family.
+/// Replaces each leaf of a tree by the members of its family; the result has `n` leaves.
 fn with_members(tree: &Tree, n: usize) -> Result<Tree> {
     let members = (0..n).map(|point| (n + point % tree.leaves()) as u32);
     let parents = members.chain(tree.parents().iter().map(|parent| parent + n as u32));
-    // Half the distance of two members: 0.1·√(2·300)/2.
+    // Half of the distance between two members: 0.1·√(2·300)/2.
     let lengths = std::iter::repeat_n(1.2, n).chain(tree.lengths().iter().copied());
     Tree::new(n, parents.collect(), lengths.collect())
 }
@@ -167,7 +166,7 @@ mod tests {
         assert!(rows.iter().all(|row| row.seconds > 0.0 && row.ratio().is_some()));
         let (metric, forest) = families(41, 1, &mut seeded(1)).unwrap();
         assert_eq!((metric.points(), forest.leaves(), forest.trees().len()), (41, 41, TREES));
-        // Points 0 and 11 are of one family, 0 and 1 are not.
+        // Points 0 and 11 are of one family; 0 and 1 are not.
         for tree in forest.trees() {
             assert!(tree.leaf_distance(0, 11) < tree.leaf_distance(0, 1));
         }

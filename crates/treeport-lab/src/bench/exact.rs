@@ -14,41 +14,41 @@ use crate::datasets::{self, Files};
 use crate::exact::transport;
 use crate::generate::{Random, couples, documents, gaussian_points, seeded, sparse_measures};
 
-/// Coordinates of a point.
+/// Dimension of the points.
 pub(super) const DIM: usize = 50;
 
-/// The support size at which [`exact()`] also times [`MANY`] pairs.
+/// Support size at which [`exact()`] also times [`MANY`] pairs.
 pub const MANY_SUPPORT: usize = 30;
 
-/// Measures on either side of the many pairs: every one on the left with every one on the right.
+/// Measures per side of the many pairs.
 pub(super) const SIDE: usize = 100;
 
-/// How many the many pairs are.
+/// Number of the many pairs.
 pub const MANY: usize = SIDE * SIDE;
 
-/// From this support on there is one solve, and its memory is what is measured.
+/// Smallest support at which a single solve is run and its memory measured.
 const MEMORY_FROM: usize = 5_000;
 
-/// Up to this support the plain solver of the laboratory is the peer.
+/// Largest support for which the plain solver of this crate is the peer.
 const PLAIN_LIMIT: usize = 300;
 
 /// Full-support pairs on the bus network.
 const NETWORK_PAIRS: usize = 5;
 
-/// Points in R^50 and pairs of measures on them that share no point.
+/// Points and pairs of measures on them with disjoint supports.
 pub(super) struct TimedPairs {
     pub(super) metric: GroundMetric,
     pub(super) measures: Measures,
     pub(super) pairs: Vec<(usize, usize)>,
 }
 
-/// Times exact transport at each support size, on one thread: first with all distances given, then
-/// from coordinates. At 10, 30 and 100 it adds batches in low and high dimension, at 10 also a
-/// problem of 10 points against 20,000; at [`MANY_SUPPORT`] [`MANY`] pairs on one and on two threads; from
-/// 5,000 on there is one solve from coordinates, with its memory.
+/// Times exact transport for each support size on one thread: from a distance matrix, then from
+/// coordinates. Support 10, 30 and 100 adds batches in low and high dimension, support 10 also a
+/// problem of 10 against 20,000 points, and [`MANY_SUPPORT`] adds [`MANY`] pairs on one and on two
+/// threads; from 5,000 on there is a single solve from coordinates, with its memory.
 ///
 /// # Errors
-/// None for sizes of at least 1 (never seen: an answer without proof).
+/// None for sizes of at least 1 (never seen: a result without a certificate).
 pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
     for &n in sizes {
         if n >= MEMORY_FROM {
@@ -73,11 +73,11 @@ pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate:
     Ok(())
 }
 
-/// Times random full-support measures on the stops of Belfast, all distances given; `None` without
-/// the data.
+/// Times random full-support measures on the stops of Belfast, from a distance matrix; `None`
+/// without the data.
 ///
 /// # Errors
-/// A data file that cannot be read.
+/// A data file cannot be read.
 pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
     let found = datasets::find(folder);
     let Some(Files::Graph { edges, .. }) = found.get("belfast").map(|set| &set.files) else {
@@ -92,14 +92,13 @@ pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
     Ok(Some(problem.row(&problem.metric, "belfast, full support", None)?))
 }
 
-/// Pairs that a run solves: enough to even out, few enough to wait for.
+/// Number of pairs per run: enough to average, few enough to wait for.
 pub(super) fn pairs_at(n: usize) -> usize {
     (3_000 / n).clamp(2, 100)
 }
 
 impl TimedPairs {
-    /// Random points, twice as many as a support has, and pairs of measures on random halves of
-    /// them.
+    /// Draws random points, twice as many as a support has, and pairs of measures on random halves.
     pub(super) fn new(n: usize, count: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let points = gaussian_points(2 * n, DIM, &mut rng);
@@ -109,13 +108,12 @@ impl TimedPairs {
         Ok(Self { metric, measures, pairs: couples(count) })
     }
 
-    /// Small measures, each on points of its own: every one of `side` with every one of as many
-    /// others.
+    /// Creates small measures with disjoint supports; the pairs are `side` × `side`.
     pub(super) fn many(side: usize, seed: u64) -> Result<Self> {
         Self::apart(side, MANY_SUPPORT, DIM, seed)
     }
 
-    /// [`many`](Self::many) of any support, in any dimension.
+    /// [`many`](Self::many) with any support and dimension.
     pub(super) fn apart(side: usize, support: usize, dim: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let n = 2 * side * support;
@@ -129,8 +127,7 @@ impl TimedPairs {
         Ok(Self { metric, measures, pairs: cross(side) })
     }
 
-    /// Documents of about so many words of one language: every one of `side` with every one of as many
-    /// others.
+    /// Draws documents of about `words` words in one language; the pairs are `side` × `side`.
     pub(super) fn documents(side: usize, words: usize, dim: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let points = gaussian_points(WORDS, dim, &mut rng);
@@ -139,7 +136,7 @@ impl TimedPairs {
         Ok(Self { metric, measures, pairs: cross(side) })
     }
 
-    /// The values of all pairs.
+    /// Solves all pairs.
     pub(super) fn solve(&self, metric: &GroundMetric) -> Result<Vec<f64>> {
         Problems::new(metric, &self.measures, &self.pairs).values(&silent)
     }
@@ -159,23 +156,23 @@ impl TimedPairs {
     }
 }
 
-/// Words of a language, and what documents are about.
+/// Size of the vocabulary, and number of topics of documents.
 const WORDS: usize = 5_000;
 const TOPICS: usize = 50;
 
-/// Every measure of the left side with every one of the right.
+/// Returns all pairs of a measure on the left and one on the right.
 pub(super) fn cross(side: usize) -> Vec<(usize, usize)> {
     (0..side).flat_map(|i| (0..side).map(move |j| (i, side + j))).collect()
 }
 
-/// 2n points split at random, with random masses.
+/// Splits 2n points at random into two halves with random masses.
 fn halves(n: usize, rng: &mut Random) -> [Vec<(usize, f64)>; 2] {
     let order = index::sample(rng, 2 * n, 2 * n).into_vec();
     let mut half = |points: &[usize]| points.iter().map(|&p| (p, positive(rng))).collect();
     [half(&order[..n]), half(&order[n..])]
 }
 
-/// A row whose case says where the distances come from, and on how many pairs and threads it ran.
+/// Creates a row; its case names the source of distances, the number of pairs and the threads.
 pub(super) fn row(
     n: usize,
     distances: &str,
@@ -192,9 +189,9 @@ pub(super) fn row(
     Row { bench: "exact", n, case, seconds, peer, more }
 }
 
-/// The plain solver's time per pair, after checking that it finds the same values.
+/// Times the plain solver per pair, after checking that it finds the same values.
 fn time_plain(problem: &TimedPairs, matrix: &GroundMetric) -> crate::Result<Peer> {
-    // The plain solver is slow at the larger sizes: a few pairs are enough to know it.
+    // The plain solver is slow at the larger sizes; a few pairs suffice.
     let some = &problem.pairs[..problem.pairs.len().min(10)];
     let plain = |&(i, j): &(usize, usize)| {
         let (a, b) = (problem.measures.row(i), problem.measures.row(j));
@@ -208,7 +205,7 @@ fn time_plain(problem: &TimedPairs, matrix: &GroundMetric) -> crate::Result<Peer
     Ok(Peer { name: "plain shortest paths", seconds: seconds / some.len() as f64 })
 }
 
-/// The many pairs from coordinates: all of them on one thread, then on two.
+/// Times the many pairs from coordinates, on one thread and on two.
 fn many(side: usize, seed: u64, report: &mut impl FnMut(&Row)) -> Result<()> {
     let problem = TimedPairs::many(side, seed)?;
     let count = problem.pairs.len();
@@ -224,7 +221,7 @@ fn many(side: usize, seed: u64, report: &mut impl FnMut(&Row)) -> Result<()> {
     Ok(())
 }
 
-/// One solve from coordinates with its memory.
+/// Times one solve from coordinates with its memory.
 fn memory(n: usize, seed: u64) -> Result<Row> {
     let problem = TimedPairs::new(n, 1, seed)?;
     let begun = Instant::now();
@@ -234,7 +231,7 @@ fn memory(n: usize, seed: u64) -> Result<Row> {
     Ok(row(n, "coordinates", (1, 1), begun.elapsed().as_secs_f64(), None, more))
 }
 
-/// Runs a job on so many threads of its own.
+/// Runs a job in a thread pool of its own.
 pub(super) fn on_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.expect("a few threads can be started").install(job)

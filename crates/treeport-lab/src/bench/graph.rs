@@ -1,5 +1,5 @@
-//! Exact transport on graphs: on the edges against all distances given, and between small supports
-//! by a hierarchy of paths against plain searches.
+//! Exact transport on graphs: on the edges compared with a distance matrix, and between small
+//! supports by a hierarchy of paths compared with plain searches.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use super::exact::on_threads;
 use super::{Peer, Row, median_seconds};
 use crate::generate::{Random, couples, seeded, sparse_measures};
 
-/// Pairs of measures that a figure is the mean of.
+/// Pairs of measures per mean.
 const PAIRS: usize = 3;
 
-/// Up to so many nodes the peer is the solver between all nodes, its distances given.
+/// Maximum number of nodes for which the solver with a full distance matrix is the peer.
 const TABLE_LIMIT: usize = 2_500;
 
-/// Points of a small support.
+/// Size of a small support.
 const SMALL: usize = 100;
 
 /// Labels on a road network.
@@ -36,7 +36,7 @@ pub(super) struct GraphProblem {
 }
 
 impl GraphProblem {
-    /// A square grid of streets of about so many nodes, with mass on all of them.
+    /// Creates a square street grid of about `n` nodes, with mass on all of them.
     pub(super) fn grid(n: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let metric = grid(n.isqrt().max(2), &mut rng)?;
@@ -49,7 +49,7 @@ impl GraphProblem {
         Ok(Self { name, metric, measures })
     }
 
-    /// The graphs of the data folder that are there, with mass on all nodes.
+    /// Reads the graphs that the data folder has, with mass on all nodes.
     pub(super) fn networks(folder: &Path, seed: u64) -> Result<Vec<Self>> {
         let there = NETWORKS.iter().filter(|name| edges_of(folder, name).is_file());
         let read = |name: &&str| {
@@ -58,7 +58,7 @@ impl GraphProblem {
         there.map(read).collect()
     }
 
-    /// The values of all pairs, on one thread.
+    /// Solves all pairs on one thread.
     pub(super) fn solve(&self) -> Result<Vec<f64>> {
         couples(PAIRS).into_iter().map(|(i, j)| self.value(&self.metric, i, j)).collect()
     }
@@ -67,7 +67,8 @@ impl GraphProblem {
         Problem::new(metric, &self.measures.row(i), &self.measures.row(j)).value(&silent)
     }
 
-    /// All nodes have mass: our time on the edges, the solver with all distances given as the peer.
+    /// Times problems with mass on all nodes on the edges; the peer is the solver with a distance
+    /// matrix.
     fn full_row(&self) -> Result<Row> {
         let mut pivots = 0;
         for (i, j) in couples(PAIRS) {
@@ -93,10 +94,10 @@ impl GraphProblem {
     }
 }
 
-/// Times grids of about so many nodes, on one thread: mass on all nodes, then on 100.
+/// Times grids of about `n` nodes on one thread: mass on all nodes, then on 100.
 ///
 /// # Errors
-/// None for sizes of at least 2 (never seen: an answer without proof).
+/// None for sizes of at least 2 (never seen: a result without a certificate).
 pub fn graph(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     for &n in sizes {
         let problem = GraphProblem::grid(n, seed)?;
@@ -106,11 +107,11 @@ pub fn graph(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> Result
     Ok(())
 }
 
-/// Times the graphs of the data folder that are there: bus networks with mass on all nodes, roads
-/// with small supports, and labels for learning on them.
+/// Times the graphs that the data folder has: bus networks with mass on all nodes, roads with small
+/// supports, and labels for learning on them.
 ///
 /// # Errors
-/// A data file that cannot be read.
+/// A data file cannot be read.
 pub fn graph_networks(folder: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     for problem in GraphProblem::networks(folder, seed)? {
         report(&on_threads(1, || problem.full_row())?);
@@ -126,12 +127,13 @@ pub fn graph_networks(folder: &Path, seed: u64, mut report: impl FnMut(&Row)) ->
     Ok(())
 }
 
-/// Small supports by the hierarchy, which is built and timed here; the peer searches the graph.
+/// Times small supports by the hierarchy, whose construction is timed, too; the peer searches the
+/// graph.
 fn small_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     let n = metric.points();
     let measures = sparse_measures(n, SMALL.min(n), 2, &mut seeded(seed))?;
     let solve = || Problem::new(metric, &measures.row(0), &measures.row(1)).value(&silent);
-    // Few searches do not pay for a hierarchy by themselves.
+    // A few searches are too little for the solver to build a hierarchy.
     let begun = Instant::now();
     let theirs = on_threads(1, solve)?;
     let peer = Peer { name: "searches", seconds: begun.elapsed().as_secs_f64() };
@@ -144,7 +146,7 @@ fn small_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     Ok(row(n, name, SMALL.min(n), seconds, Some(peer), vec![("build_seconds", build)]))
 }
 
-/// Labels of measures with small supports, on all threads, the hierarchy built before.
+/// Times labels of measures with small supports on all threads, after building the hierarchy.
 fn labels_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     let n = metric.points();
     let measures = sparse_measures(n, SMALL, 100, &mut seeded(seed))?;
@@ -155,7 +157,8 @@ fn labels_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     Ok(row(n, &format!("{name}, labels"), SMALL, seconds, None, more))
 }
 
-/// Streets with whole lengths between 1,000 and 10,000, so that solvers in integers do the same job.
+/// Creates streets with integer lengths from 1,000 to 10,000, so that integer solvers get the same
+/// problem.
 fn grid(side: usize, rng: &mut Random) -> Result<GroundMetric> {
     let node = |x: usize, y: usize| x * side + y;
     let right = (0..side).flat_map(|x| (1..side).map(move |y| (node(x, y - 1), node(x, y))));

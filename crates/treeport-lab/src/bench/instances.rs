@@ -1,10 +1,11 @@
-//! The problems of [`exact`](super::exact) as files, so that other solvers get the very same ones.
+//! The problems of [`exact`](super::exact()) as files, so that other solvers get the same ones.
 //!
-//! [`dump`] makes one folder per support size, with `cost.npy` (pairs × n × n), `a.npy` and `b.npy`
-//! (pairs × n), and the folder `many` with `points.npy` and `masses.npy` (200 measures, each on the
-//! next 30 points, the first hundred against the second). [`dump_graphs`] makes one folder per graph,
-//! with `edges.npy` (source, target, length) and `nodes.npy` (the masses of measures on all nodes,
-//! the first against the second and so on). [`replay`] times us on one such folder.
+//! [`dump`] creates one folder per support size, with `cost.npy` (pairs × n × n), `a.npy` and
+//! `b.npy` (pairs × n), and the folder `many` with `points.npy` and `masses.npy` (200 measures,
+//! each on the next 30 points; the first hundred are paired with the second). [`dump_graphs`]
+//! creates one folder per graph, with `edges.npy` (source, target, length) and `nodes.npy` (the
+//! masses of measures on all nodes, paired in order). [`replay`] times our solver on one such
+//! folder.
 
 use std::fs::{File, create_dir_all};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -17,21 +18,21 @@ use super::exact::{DIM, MANY_SUPPORT, SIDE, TimedPairs, cross, pairs_at};
 use super::graph::GraphProblem;
 use super::median_seconds;
 
-/// What a folder of problems took us.
+/// Result of replaying a folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// Points of a support.
+    /// Support size.
     pub n: usize,
-    /// Median seconds per pair, reading not included.
+    /// Median seconds per pair, without reading.
     pub seconds: f64,
-    /// The value of every pair.
+    /// Value of every pair.
     pub values: Vec<f64>,
 }
 
 /// Writes the problems of each size, and the many small pairs, below `folder`.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// A file cannot be written.
 pub fn dump(folder: &Path, sizes: &[usize], seed: u64) -> Result<()> {
     for &n in sizes {
         let problem = TimedPairs::new(n, pairs_at(n), seed)?;
@@ -40,11 +41,11 @@ pub fn dump(folder: &Path, sizes: &[usize], seed: u64) -> Result<()> {
     write_many(&folder.join("many"), &TimedPairs::many(SIDE, seed)?)
 }
 
-/// Solves the problems of one folder that [`dump`] made. A cost matrix is solved on one thread; the
-/// many pairs are solved from coordinates, on the threads of the current pool.
+/// Solves the problems of a folder written by [`dump`]. Cost matrices are solved on one thread; the
+/// many pairs from coordinates, on the threads of the current pool.
 ///
 /// # Errors
-/// A file that is not there or not what [`dump`] writes.
+/// A file is missing or was not written by [`dump`].
 pub fn replay(folder: &Path) -> Result<Replay> {
     if folder.join("points.npy").exists() {
         replay_many(folder)
@@ -55,10 +56,10 @@ pub fn replay(folder: &Path) -> Result<Replay> {
     }
 }
 
-/// Writes grids of about so many nodes, and the bus networks that `data` has, below `folder`.
+/// Writes grids of about `sizes` nodes, and the bus networks in `data`, below `folder`.
 ///
 /// # Errors
-/// A file that cannot be read or written.
+/// A file cannot be read or written.
 pub fn dump_graphs(folder: &Path, sizes: &[usize], data: &Path, seed: u64) -> Result<()> {
     let grids = sizes.iter().map(|&n| GraphProblem::grid(n, seed)).collect::<Result<Vec<_>>>()?;
     let networks = GraphProblem::networks(data, seed)?;
@@ -135,7 +136,7 @@ fn replay_pairs(folder: &Path) -> Result<Replay> {
     Ok(Replay { n, seconds: seconds / count as f64, values })
 }
 
-/// A matrix over the points of both sides; the distances within a side are never asked for.
+/// Creates a matrix over the points of both sides; distances within a side are never used.
 fn bipartite(n: usize, block: &[f64]) -> Result<GroundMetric> {
     let mut condensed = Vec::with_capacity(n * (2 * n - 1));
     for (i, row) in block.chunks_exact(n).enumerate() {
@@ -171,7 +172,7 @@ fn write(folder: &Path, name: &str, shape: &[usize], values: &[f64]) -> Result<(
     save().map_err(|source| Error::write(path.clone(), source))
 }
 
-/// Shape and numbers of a file with so many dimensions.
+/// Reads shape and values of a file with the given number of dimensions.
 fn read(folder: &Path, name: &str, dimensions: usize) -> Result<(Vec<usize>, Vec<f64>)> {
     let path = folder.join(name);
     let file = File::open(&path).map_err(|source| Error::read(path, source))?;

@@ -1,5 +1,5 @@
-//! Certified intervals against the exact solver: what they cost, how wide they are, and how far a
-//! value between their ends is off.
+//! Certified intervals compared with the exact solver: cost, width, and error of a value between
+//! the bounds.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -18,25 +18,25 @@ use crate::datasets::{self, Files};
 use crate::generate::{couples, near_measures, seeded, sparse_measures, uniform_points};
 use crate::scene::open;
 
-/// Points of the plane, and the sets that measures are drawn on.
+/// Points in the plane, and data sets on which measures are drawn.
 const PLANE: usize = 5_000;
 const SETS: [&str; 7] =
     ["usca312", "usair97", "belfast", "kuopio", "twitter", "bbcsport", "rnaseq_10x"];
 
-/// Pairs that calibrate, and pairs that are then judged and timed.
+/// Pairs for calibration, and as many for evaluation.
 const PAIRS: usize = 40;
 
-/// All pairs at every level in turn, so many times, so that noise falls on all alike.
+/// Repetitions; levels alternate, so that noise affects all alike.
 const TURNS: usize = 5;
 
-/// Random measures of one support on the plane and on every set of a data folder that has as many
-/// points, and concentrated ones where it has twice as many; one thread.
+/// Times random measures of one support on the plane and on every data set that has enough points,
+/// and concentrated ones on sets with twice as many; on one thread.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file cannot be read.
 ///
 /// # Panics
-/// If an interval does not hold the exact distance.
+/// If an interval does not contain the exact distance.
 pub fn intervals(
     support: usize,
     (data, sets): (&Path, &[String]),
@@ -55,7 +55,7 @@ pub fn intervals(
         }
     }
     for (name, metric) in metrics.iter().filter(|(name, _)| wanted(name)) {
-        // On a set that is a little larger than that, nearly all points.
+        // On a slightly larger set, measures cover nearly all points.
         if metric.points() < support {
             continue;
         }
@@ -85,7 +85,7 @@ fn read(files: &Files) -> Result<GroundMetric> {
     Ok(metric)
 }
 
-/// What is asked of a pair, besides its exact distance.
+/// Accuracies that are timed besides the exact distance.
 const ASKED: [(&str, Accuracy); 3] = [
     ("arcs", Accuracy::Level(Level::Arcs)),
     ("within 0.1", Accuracy::Within(0.1)),
@@ -108,7 +108,7 @@ fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> R
         }
         exact_seconds += begun.elapsed().as_secs_f64();
         for (k, (_, accuracy)) in ASKED.iter().enumerate() {
-            // What is worked out once, and for all pairs.
+            // Warm up what is computed once for all pairs.
             estimator.answers(*accuracy, measures, &test[..1], &silent)?;
             let begun = Instant::now();
             let answers = estimator.answers(*accuracy, measures, test, &silent)?;
@@ -134,8 +134,8 @@ fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> R
 
 const FIGURES: [&str; 3] = ["width", "error", "solved"];
 
-/// Means over some answers: the width of intervals, the relative error of values, and the share that
-/// was solved exactly.
+/// Returns means over answers: the width of intervals, the relative error of values, and the share
+/// solved exactly.
 fn judged(answers: &[Answer], truth: &[f64]) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for (Answer { value, interval, level }, &truth) in answers.iter().zip(truth) {

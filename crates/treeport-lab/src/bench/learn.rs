@@ -14,15 +14,15 @@ use crate::generate::{Random, labelled_by, seeded, uniform_measures, uniform_poi
 
 const PAIRS: usize = 200;
 
-/// Seconds of training in the paper's table, by number of points. It says neither how many epochs
-/// nor how many pairs these took, so they stand beside our figures and not in a ratio.
+/// Seconds of training in the paper's table, by number of points. The paper does not state the
+/// number of epochs or pairs, so they are listed beside our times without a ratio.
 const PAPER: [(usize, f64); 3] = [(800, 103.00), (1000, 92.79), (1500, 357.86)];
 
 /// Times 50 epochs in batches of 32 over 200 pairs of full-support measures on points in the plane:
-/// the median of three runs, the start given.
+/// the median of three runs from a given start.
 ///
-/// The labels are distances on another tree over the points, not exact transport: they cost nothing
-/// to make, and the time of a step does not depend on their values. The peer is the same training
+/// The labels are distances on another tree over the points instead of exact transport: they are
+/// cheap, and the time of a step does not depend on their values. The peer is the same training
 /// with the paper's projection in every step: the N×N matrix from the heights, then Prim.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ fn problem(n: usize, rng: &mut Random) -> treeport::Result<(Tree, Labelled)> {
     Ok((linkage(&metric, Linkage::Average, &treeport::silent)?, data))
 }
 
-/// Seconds of one projection the paper's way, on one thread.
+/// Times one projection by the paper's method, on one thread.
 fn dense_projection(tree: &Tree) -> f64 {
     let heights = tree.heights();
     median_seconds(|| prim(tree.leaves(), &implied_distances(tree, &heights)))

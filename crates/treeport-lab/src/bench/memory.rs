@@ -1,9 +1,9 @@
-//! Peak memory of a job, from the kernel's own books; Linux only.
+//! Peak memory of a job, from the kernel's statistics; Linux only.
 
 use std::fs;
 
-/// Runs a job and returns its result with the most memory (MiB) the process held on the way, above
-/// what it held before; `None` where the system does not tell.
+/// Runs a job; returns its result and the increase of the process's peak memory in MiB, or `None`
+/// if the system does not report it.
 pub(super) fn peak_mib<T>(job: impl FnOnce() -> T) -> (T, Option<f64>) {
     let reset = reset_peak();
     let before = status_mib("VmRSS:");
@@ -12,17 +12,17 @@ pub(super) fn peak_mib<T>(job: impl FnOnce() -> T) -> (T, Option<f64>) {
     (result, peak.filter(|_| reset))
 }
 
-/// Sets the high-water mark back to what is held now.
+/// Resets the high-water mark to the current memory.
 pub(super) fn reset_peak() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The most memory (MiB) the process has held since the mark was set back.
+/// Returns the peak memory in MiB since the last reset, and resets it.
 pub(super) fn peak_now_mib() -> Option<f64> {
     status_mib("VmHWM:").filter(|_| reset_peak())
 }
 
-/// A line of /proc/self/status, in MiB.
+/// Reads a line of /proc/self/status, in MiB.
 fn status_mib(key: &str) -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(key))?;

@@ -1,7 +1,7 @@
-//! Speed, measured against a peer on the same data in the same run.
+//! Benchmarks of speed compared with a peer on the same data in the same run.
 //!
-//! Machines are shared and noisy, so a figure here is a median of repeats, and what to quote is the
-//! ratio to the peer.
+//! Machines are shared and noisy, so times are medians of repeats, and the ratio to the peer is the
+//! figure to quote.
 
 mod baselines;
 mod batches;
@@ -40,18 +40,18 @@ pub use scale::{scale, scale_graph};
 pub use scan::{scan, scan_documents};
 pub use search::search;
 
-/// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
+/// A row of a benchmark: our time, a peer's, if any, and further figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Which benchmark.
+    /// Name of the benchmark.
     pub bench: &'static str,
     /// Number of points.
     pub n: usize,
-    /// What varies besides `n`, by name.
+    /// Parameters besides `n`, by name.
     pub case: Vec<(&'static str, String)>,
-    /// Our time in seconds: the median of several runs.
+    /// Our time in seconds, the median of several runs.
     pub seconds: f64,
-    /// Whom we compare with.
+    /// The peer, if any.
     pub peer: Option<Peer>,
     /// Further figures by name.
     pub more: Vec<(&'static str, f64)>,
@@ -60,23 +60,23 @@ pub struct Row {
 /// A peer's time for the same job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
-    /// What it is.
+    /// Name of the peer.
     pub name: &'static str,
-    /// Its time in seconds.
+    /// Time in seconds.
     pub seconds: f64,
 }
 
 impl Row {
-    /// The peer's time over ours.
+    /// The peer's time divided by ours.
     pub fn ratio(&self) -> Option<f64> {
         self.peer.as_ref().map(|peer| peer.seconds / self.seconds)
     }
 }
 
-/// Least time spent on repeats of one measurement.
+/// Minimum time spent on repeats of a measurement.
 const REPEAT_SECONDS: f64 = 0.4;
 
-/// Median seconds of two jobs that take turns, so that both see the same machine.
+/// Returns median seconds of two jobs that alternate, so that both see the same machine.
 fn median_seconds_of_both<T, U>(
     mut ours: impl FnMut() -> T,
     mut theirs: impl FnMut() -> U,
@@ -97,7 +97,7 @@ fn median_seconds_of_both<T, U>(
     (treeport::internal::score::median(&times[0]), treeport::internal::score::median(&times[1]))
 }
 
-/// Median seconds of a job, over at least three runs, after one that warms the caches.
+/// Returns median seconds of a job over at least three runs, after one that warms the caches.
 fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
     std::hint::black_box(job());
     let begun = Instant::now();

@@ -10,18 +10,18 @@ use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::generate::{clustered_points, documents, seeded};
 
-/// Words of a document, words there are, their coordinates and clusters.
+/// Words per document, size, dimension and clusters of the vocabulary.
 const WORDS: usize = 60;
 const VOCABULARY: usize = 10_000;
 const DIM: usize = 50;
 const CLUSTERS: usize = 100;
 
-/// Pairs that the peer is timed on.
+/// Pairs on which the peer is timed.
 const SAMPLE: usize = 200_000;
 
-/// Times all pairs of `count` generated documents, block after block of rows, as a table that does
-/// not fit into memory is made. The peer is the distance of two prepared documents on as many
-/// threads, pair by pair, timed on some pairs.
+/// Times all pairs of `count` generated documents in blocks of rows, as for a table larger than
+/// memory. The peer computes distances of prepared documents pair by pair on as many threads, timed
+/// on some pairs.
 ///
 /// # Errors
 /// Not enough memory.
@@ -45,7 +45,7 @@ fn measure(prepared: &RankedMeasures, threads: usize) -> Result<Row> {
     let rows = ((1 << 23) / count.max(1)).max(1);
     let begun = std::time::Instant::now();
     for first in (0..count).step_by(rows) {
-        // What is left of the diagonal was right of it before.
+        // The lower triangle equals the upper one.
         prepared.block(first..count.min(first + rows), first..count, &silent)?;
     }
     let seconds = begun.elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
-//! A collection in many parts that answer as one, on one thread: what early stopping saves, and what
-//! merging takes.
+//! A collection in many parts searched as one, on one thread: savings of early stopping, and the
+//! cost of merging.
 
 use std::time::Instant;
 
@@ -13,17 +13,17 @@ use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::generate::seeded;
 
-/// Parts that a collection is cut into.
+/// Numbers of parts.
 const PARTS: [usize; 3] = [10, 100, 1_000];
 
-/// Neighbors that are asked for, and queries: a thousand parts take their time for each.
+/// Neighbors per query, and queries: a thousand parts take long for each.
 const K: usize = 10;
 const QUERIES: usize = 10;
 
-/// A way to ask all parts.
+/// A strategy for searching all parts.
 type Ask<'a> = &'a dyn Fn() -> treeport::Result<Vec<Neighbors>>;
 
-/// A collection in random order, its queries, and the answers of one index.
+/// A collection in random order, its queries, and the results of a single index.
 struct Texts {
     metric: GroundMetric,
     measures: Measures,
@@ -32,14 +32,14 @@ struct Texts {
     one_seconds: f64,
 }
 
-/// Times `count` short texts in one index and in parts. No potentials of measures are kept: they are
-/// beyond any memory where there are many measures.
+/// Times `count` short texts in one index and in parts. No potentials of measures are stored,
+/// because they exceed the memory if there are many measures.
 ///
 /// # Errors
-/// A collection that cannot be made.
+/// A collection that cannot be generated.
 ///
 /// # Panics
-/// If the neighbors in parts are not those in one index.
+/// If the neighbors in parts differ from those in one index.
 pub fn parts(count: usize, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     on_threads(1, || rows(count, seed))?.iter().for_each(&mut report);
     Ok(())
@@ -69,7 +69,7 @@ fn build(metric: &GroundMetric, measures: &Measures) -> Result<Index> {
     Ok(Index::new(metric, measures, &options, &silent)?)
 }
 
-/// Pairs solved for a query.
+/// Returns the mean number of solved pairs per query.
 fn solved(found: &[Neighbors]) -> f64 {
     found.iter().map(|n| n.steps.exact).sum::<usize>() as f64 / found.len() as f64
 }
@@ -80,7 +80,7 @@ fn row(n: usize, parts: usize, asked: &str, seconds: f64, more: Vec<(&'static st
     Row { bench: "parts", n, case, seconds, peer: None, more }
 }
 
-/// The time of a query in one index, and what a measure takes.
+/// Times a query in one index, and measures the memory per measure.
 fn one_index(
     metric: &GroundMetric,
     measures: &Measures,
@@ -92,7 +92,7 @@ fn one_index(
     let ask = || index.nearest(queries, K, Accuracy::EXACT, &silent);
     let found = ask()?;
     let seconds = median_seconds(ask) / queries.len() as f64;
-    // What measures take in a file, with what all have in common left out.
+    // Bytes per measure in a file, without the shared part.
     let count = measures.len() as f64;
     let fixed = IndexFile { index: build(metric, &rows_of(measures, &[0])?)?, point_names: None };
     let bytes = index.bytes() as f64 - fixed.index.bytes() as f64;
@@ -108,7 +108,7 @@ fn one_index(
 }
 
 impl Texts {
-    /// All parts at once, in waves, and merged.
+    /// Times all parts at once, in waves and one by one, and the merging.
     fn in_parts(&self, count: usize) -> Result<Vec<Row>> {
         let rows: Vec<usize> = (0..self.measures.len()).collect();
         let size = self.measures.len().div_ceil(count);
@@ -129,10 +129,10 @@ impl Texts {
             Ok(search.finish())
         };
         let in_waves = || nearest_in_parts(&parts, &self.queries, K, Accuracy::EXACT, &silent);
-        let ways: [(&str, Ask<'_>); 3] =
+        let strategies: [(&str, Ask<'_>); 3] =
             [("all at once", &at_once), ("in waves", &in_waves), ("one by one", &one_by_one)];
         let mut rows = Vec::new();
-        for (asked, ask) in ways {
+        for (asked, ask) in strategies {
             let begun = Instant::now();
             let found = ask()?;
             let seconds = begun.elapsed().as_secs_f64() / self.queries.len() as f64;
@@ -148,7 +148,7 @@ impl Texts {
         Ok(rows)
     }
 
-    /// The time in which the lists of all parts are merged for a query.
+    /// Times the merging of the results of all parts per query.
     fn merging(&self, parts: &[&Index]) -> Result<Row> {
         let lists =
             parts.iter().map(|part| part.nearest(&self.queries, K, Accuracy::EXACT, &silent));
@@ -171,7 +171,7 @@ impl Texts {
         Ok(row(self.measures.len(), parts.len(), "lists merged alone", seconds, vec![]))
     }
 
-    /// Stops where neighbors are not those of one index.
+    /// Asserts that neighbors are those of one index.
     fn check(&self, found: &[Neighbors]) {
         for (ours, one) in found.iter().zip(&self.one) {
             assert_eq!(ours.found, one.found, "neighbors in parts and in one index");

@@ -1,4 +1,4 @@
-//! The fast projection against the paper's: Prim on the dense matrix.
+//! The fast projection compared with the paper's: Prim on the dense matrix.
 
 use rand::RngExt;
 use treeport::Tree;
@@ -6,14 +6,14 @@ use treeport::Tree;
 use super::{Peer, Row, median_seconds, memory::peak_mib};
 use crate::generate::{Random, random_merge_tree, seeded};
 
-/// Up to this many points the peer's matrix (8 bytes an entry) is built.
+/// Maximum number of points for which the peer's matrix (8 bytes per entry) is built.
 const DENSE_LIMIT: usize = 16_000;
 
-/// Times the projection at each size; `report` is called with every row as it is done.
+/// Times the projection for each size and passes every row to `report`.
 ///
-/// The heights are those of a random tree moved by up to a tenth of its height, as a large gradient
-/// step would. The peer is Prim alone on the distances they imply, its matrix given for free; ours
-/// is everything from the tree and its heights to the projected tree.
+/// The heights are those of a random tree perturbed by up to a tenth of its height, like a large
+/// gradient step. The peer is Prim alone on the implied distances, given its matrix; ours covers
+/// everything from the tree and its heights to the projected tree.
 ///
 /// # Errors
 /// None for sizes of at least 2.
@@ -34,22 +34,22 @@ pub fn project(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> tree
 
 fn moved_heights(tree: &Tree, rng: &mut Random) -> Vec<f64> {
     let heights = tree.heights();
-    let reach = 0.1 * heights[tree.root()];
-    heights.iter().map(|h| h + rng.random_range(-reach..reach)).collect()
+    let amplitude = 0.1 * heights[tree.root()];
+    heights.iter().map(|h| h + rng.random_range(-amplitude..amplitude)).collect()
 }
 
-/// Prim's time on the dense matrix, after checking that it finds the same spanning tree.
+/// Times Prim on the dense matrix, after checking that it finds the same spanning tree.
 fn time_prim(tree: &Tree, heights: &[f64], projected: &Tree) -> Peer {
     let n = tree.leaves();
     let matrix = implied_distances(tree, heights);
     let weight: f64 = prim(n, &matrix).iter().map(|w| w.max(0.0)).sum();
-    // In a binary merge tree the inner heights are half of the spanning tree's edges.
+    // In a binary merge tree, the inner heights are half of the spanning tree's edges.
     let ours = 2.0 * projected.heights()[n..].iter().sum::<f64>();
     assert!((weight - ours).abs() <= 1e-9 * weight, "Prim found {weight}, the projection {ours}");
     Peer { name: "prim, dense matrix given", seconds: median_seconds(|| prim(n, &matrix)) }
 }
 
-/// 2θ(lca) − θ(i) − θ(j) for all pairs, row by row, by one descent per point: O(n²).
+/// Computes 2θ(lca) − θ(i) − θ(j) for all pairs, row by row, by one descent per point: O(n²).
 pub(super) fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
     let (n, parents) = (tree.leaves(), tree.parents());
     let mut matrix = vec![0.0; n * n];
@@ -73,10 +73,11 @@ pub(super) fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
     matrix
 }
 
-/// Edge weights of the minimum spanning tree of a dense matrix, the textbook way in O(n²).
+/// Computes the edge weights of the minimum spanning tree of a dense matrix by the textbook method
+/// in O(n²).
 ///
-/// Two passes over flat arrays in each round, both of which compilers turn into vector code: the
-/// fastest of the variants we tried.
+/// Each round has two passes over flat arrays, both of which compilers vectorize: the fastest of
+/// the variants we tried.
 pub(super) fn prim(n: usize, matrix: &[f64]) -> Vec<f64> {
     let mut near = vec![f64::INFINITY; n];
     let mut outside = vec![0.0; n]; // infinite once a point is in the tree

@@ -1,4 +1,4 @@
-//! Every stage of a fit on many points or on a large graph: seconds and peak memory.
+//! Stages of a fit on many points or on a large graph: seconds and peak memory.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -22,26 +22,27 @@ use crate::generate::{
     sparse_measures,
 };
 
-/// Coordinates and clusters of the points, and points in a measure.
+/// Dimension and clusters of the points, and support size of the measures.
 const DIM: usize = 32;
 const CLUSTERS: usize = 50;
 const SUPPORT: usize = 30;
 
-/// Measures, labels among them, and other pairs of other measures to judge by.
+/// Measures and labels for training, and test pairs of other measures.
 const MEASURES: usize = 600;
 const LABELS: usize = 300;
 const TEST: usize = 100;
 
-/// Nodes in a measure on a graph; a concentrated one has them among so many nearest to a center.
+/// Support size on a graph; concentrated measures have their support among the `AROUND` nodes
+/// nearest to a center.
 const NODES: usize = 100;
 const AROUND: usize = 2_000;
 
-/// Measures are drawn, which is no stage of a fit.
+/// Drawing measures is not a stage of a fit.
 const DRAWING: &str = "drawing";
 
-/// Times every stage of `fit` on points in 50 clusters in R³² with 300 labels, once: reading, the
+/// Times every stage of a `fit` on points in 50 clusters in R³² with 300 labels, once: reading, the
 /// labels, the start (average linkage, or above 20,000 points the first neighbor graph and the
-/// merging along it), and the stages of `auto`; and all of it together.
+/// merging along it), and the stages of `auto`; and the total.
 ///
 /// # Errors
 /// Fewer points than clusters.
@@ -54,22 +55,22 @@ pub fn scale(n: usize, seed: u64, report: impl FnMut(&Row)) -> Result<()> {
     let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean)?;
     drop(file);
     let errors = stages(&watch, &metric, &train?, &test?, &mut rng)?;
-    tell(n, &[], watch, &errors, report);
+    report_stages(n, &[], watch, &errors, report);
     Ok(())
 }
 
-/// All stages on a graph from a file of edges, with measures of 100 nodes: near a random center each,
-/// and drawn from all over the graph.
+/// Times all stages on a graph from a file of edges, with measures of 100 nodes: each near a random
+/// center, or drawn from the whole graph.
 ///
 /// # Errors
-/// A file that cannot be read as a graph.
+/// The file cannot be read as a graph.
 pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
     for masses in ["concentrated", "spread"] {
         let mut rng = seeded(seed);
         let watch = Watch::new("read");
         let metric = read(path)?;
-        watch.turn(DRAWING);
+        watch.start(DRAWING);
         let nodes = NODES.min(metric.points());
         let draw = |count, rng: &mut Random| match masses {
             "spread" => sparse_measures(metric.points(), nodes, count, rng),
@@ -79,12 +80,12 @@ pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Resu
         let errors = stages(&watch, &metric, &train, &test, &mut rng)?;
         let case =
             [("graph", folder.to_string_lossy().into_owned()), ("masses", masses.to_owned())];
-        tell(metric.points(), &case, watch, &errors, &mut report);
+        report_stages(metric.points(), &case, watch, &errors, &mut report);
     }
     Ok(())
 }
 
-/// Goes through all stages; the errors on unseen pairs.
+/// Runs all stages; returns the errors on test pairs.
 fn stages(
     watch: &Watch,
     metric: &GroundMetric,
@@ -96,36 +97,36 @@ fn stages(
     let (pairs, unseen) =
         (random_pairs(LABELS, train.len(), rng)?, random_pairs(TEST, test.len(), rng)?);
     if metric.edges().is_some() {
-        watch.turn("paths");
+        watch.start("paths");
         metric.prepare(&silent)?;
     }
-    watch.turn("labels");
+    watch.start("labels");
     let data = Labelled::solve(metric, train, pairs, &silent)?;
     let method = Linkage::usual(n);
     let all_pairs = method == Linkage::Average;
-    watch.turn(if all_pairs { "average linkage" } else { "near neighbors" });
-    let hear = |state: &State<'_>| {
+    watch.start(if all_pairs { "average linkage" } else { "near neighbors" });
+    let track = |state: &State<'_>| {
         match state.task {
-            steps::BUILDING if !all_pairs => watch.turn("merging"),
-            steps::POINTS => watch.turn("points"),
-            steps::LEARNING => watch.turn("learning"),
-            steps::EDGES => watch.turn("edges"),
+            steps::BUILDING if !all_pairs => watch.start("merging"),
+            steps::POINTS => watch.start("points"),
+            steps::LEARNING => watch.start("learning"),
+            steps::EDGES => watch.start("edges"),
             _ => (),
         }
         true
     };
-    let start = linkage(metric, method, &hear)?;
-    watch.turn("points");
+    let start = linkage(metric, method, &track)?;
+    watch.start("points");
     let options = FitOptions { start: Some(Start::Tree(start.clone())), ..FitOptions::default() };
-    let fitted = fit(metric, Some(&data), &options, &hear)?;
-    watch.turn("");
+    let fitted = fit(metric, Some(&data), &options, &track)?;
+    watch.start("");
     let test = Labelled::solve(metric, test, unseen, &silent)?;
     errors(&fitted.model, &start, &data, &test)
 }
 
-/// Mean relative errors on unseen pairs: of the fit, of the start times one factor from the labels,
-/// and of what knows nothing of the points. Also how long the first call for all these pairs takes, which lays
-/// out the tree once, and what one distance takes in the second.
+/// Computes mean relative errors on test pairs: of the fit, of the scaled start, and of the better
+/// null baseline. Also times the first call for all these pairs, which prepares the tree once, and
+/// a distance in the second call.
 fn errors(
     model: &Model,
     start: &Tree,
@@ -155,7 +156,7 @@ fn errors(
     ])
 }
 
-fn tell(
+fn report_stages(
     n: usize,
     case: &[(&'static str, String)],
     watch: Watch,
@@ -181,22 +182,22 @@ fn tell(
     report(&whole);
 }
 
-/// The points as the bytes of an `.npy` file.
+/// Encodes the points as an `.npy` file.
 fn file(n: usize, rng: &mut Random) -> Vec<u8> {
     let mut file = Vec::new();
     let points = clustered_points(n, DIM, CLUSTERS, rng);
-    npy::write_f64(&[n, DIM], &points, &mut file).expect("a vector takes it all");
+    npy::write_f64(&[n, DIM], &points, &mut file).expect("writing to a vector cannot fail");
     file
 }
 
-/// A stage that is over.
+/// A finished stage.
 struct Done {
     name: &'static str,
     seconds: f64,
     peak: Option<f64>,
 }
 
-/// Which stage is on, and since when.
+/// Stopwatch of the current stage.
 struct Watch {
     now: Mutex<(&'static str, Instant)>,
     done: Mutex<Vec<Done>>,
@@ -208,8 +209,8 @@ impl Watch {
         Self { now: Mutex::new((first, Instant::now())), done: Mutex::default() }
     }
 
-    /// Ends the stage that is on if it is another.
-    fn turn(&self, next: &'static str) {
+    /// Starts the stage `next` unless it is the current one.
+    fn start(&self, next: &'static str) {
         let Ok(mut now) = self.now.lock() else { return };
         if now.0 == next {
             return;

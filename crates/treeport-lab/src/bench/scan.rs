@@ -1,4 +1,4 @@
-//! One document against a collection, by the length of the documents.
+//! Scan of a collection by one document, by the length of the documents.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::Result;
 use crate::datasets::{self, Files};
 use crate::generate::{clustered_points, documents, seeded};
 
-/// Coordinates and clusters of the words.
+/// Dimension and clusters of the words.
 const DIM: usize = 50;
 const CLUSTERS: usize = 100;
 
-/// Documents that ask, which are not in the collection.
+/// Query documents, which are not in the collection.
 const QUERIES: usize = 20;
 
-/// Times a scan of `count` generated documents of about so many words out of a vocabulary, by
-/// documents that are not among them: each is laid out and compared with all, on one thread. The peer
-/// compares pair after pair, with all documents laid out before.
+/// Times a scan of `count` generated documents of about `words` words by documents that are not
+/// among them: each is prepared and compared with all, on one thread. The peer compares pair by
+/// pair, with all documents prepared before.
 ///
 /// # Errors
 /// Fewer words than clusters.
@@ -41,10 +41,10 @@ pub fn scan(
     Ok(())
 }
 
-/// The last document of each set of the data folder against all others of the set.
+/// Times the last documents of each data set against all others of the set.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file cannot be read.
 pub fn scan_documents(data: &Path, mut report: impl FnMut(&Row)) -> Result<()> {
     let found = datasets::find(data);
     let open = |path: &Path| File::open(path).map_err(|source| Error::read(path, source));

@@ -1,5 +1,5 @@
-//! Nearest neighbors by an index against solving every pair, on one thread: the first batch of queries
-//! that an index from a file is asked, and the same batch again.
+//! Nearest neighbors by an index compared with solving every pair, on one thread: the first batch
+//! of queries to an index from a file, and a repetition.
 
 use std::path::Path;
 use std::time::Instant;
@@ -21,11 +21,12 @@ use crate::scene::{documents, open};
 /// Queries, none of them in the collection.
 const QUERIES: usize = 50;
 
-/// Points of a drawn measure, and the nearest ones it is drawn from where it is concentrated.
+/// Support size of a random measure, and the number of nearest points from which a concentrated one
+/// is drawn.
 const SUPPORT: usize = 30;
 const AROUND: usize = 60;
 
-/// Sets of documents, and sets that measures are drawn on.
+/// Data sets of documents, and data sets on which measures are drawn.
 const SETS: [&str; 8] = [
     "twitter",
     "bbcsport",
@@ -37,17 +38,17 @@ const SETS: [&str; 8] = [
     "rnaseq_10x",
 ];
 
-/// The names of the texts that are made here.
+/// Names of the generated texts.
 const SHORT_TEXTS: &str = "short-texts";
 const POSTS: &str = "posts";
 const TEXTS_OF_9: &str = "texts-of-9";
 const TEXTS_OF_35: &str = "texts-of-35";
 
-/// Posts there are, if no fewer are asked for.
+/// Number of posts, unless fewer are requested.
 const MOST_POSTS: usize = 11_118;
 
-/// Queries whose distances to all measures are solved, where that takes long: among posts, and among more
-/// short texts than this.
+/// Queries whose distances to all measures are solved if that takes long: among posts, and among
+/// more short texts than `MANY_TEXTS`.
 const JUDGED: usize = 4;
 const MANY_TEXTS: usize = 200_000;
 
@@ -57,11 +58,11 @@ struct Collection {
     metric: GroundMetric,
     measures: Measures,
     queries: Measures,
-    /// The first queries, for which every pair is solved.
+    /// Number of queries for which every pair is solved.
     judged: usize,
 }
 
-/// How neighbors are asked for.
+/// Numbers of neighbors and accuracies that are timed.
 const ASKED: [(usize, Accuracy); 4] = [
     (10, Accuracy::EXACT),
     (1, Accuracy::EXACT),
@@ -69,15 +70,14 @@ const ASKED: [(usize, Accuracy); 4] = [
     (10, Accuracy::Approximate),
 ];
 
-/// Times searches among up to `count` measures of every set in the data folder, and of short texts
-/// that are made here.
+/// Times searches among up to `count` measures of every set in the data folder, and of generated
+/// short texts.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file cannot be read.
 ///
 /// # Panics
-/// If neighbors that are said to be exact are not those of solving every pair, or a bound is above
-/// the distance.
+/// If exact neighbors differ from those of solving every pair, or a bound exceeds the distance.
 pub fn search(
     count: usize,
     (data, sets): (&Path, &[String]),
@@ -110,8 +110,8 @@ pub fn search(
     Ok(())
 }
 
-/// Ten words each of 8,000, the common ones more often, around one of a thousand topics: the metric, so
-/// many texts, and queries.
+/// Draws texts of ten words out of 8,000, common words more often, each around one of a thousand
+/// topics; returns the metric, `count` texts, and queries.
 pub(super) fn short_texts(
     count: usize,
     rng: &mut Random,
@@ -134,7 +134,7 @@ pub(super) fn short_texts(
     Ok((metric, measures, queries))
 }
 
-/// The collection, after the queries that are taken from the beginning.
+/// Splits measures into the collection and the queries, which come first.
 fn apart(all: &Measures, count: usize) -> Result<(Measures, Measures)> {
     let queries = QUERIES.min(all.len() / 2);
     let count = count.min(all.len() - queries);
@@ -152,7 +152,7 @@ impl Collection {
         Ok(Self { name: name.into(), metric, measures, queries, judged })
     }
 
-    /// Texts that are made, with coordinates as people have them.
+    /// Generates texts with word vectors of realistic dimension.
     fn texts(
         name: &str,
         texts: &Texts,
@@ -166,7 +166,7 @@ impl Collection {
         Ok(Self { judged, ..Self::new(name, metric, &all, count)? })
     }
 
-    /// The documents of a set in random order, or measures drawn on its points.
+    /// Reads the documents of a set in random order, or draws measures on its points.
     fn read(set: &Dataset, count: usize, rng: &mut Random) -> Result<Vec<Self>> {
         if let Files::Text { embeddings, .. } = &set.files {
             let metric = GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
@@ -206,7 +206,7 @@ impl Collection {
         let (begun, brute) = (Instant::now(), self.brute()?);
         let brute_seconds = begun.elapsed().as_secs_f64() / self.judged as f64;
         let mut rows = Vec::new();
-        // With the potentials of all measures, if there is room for them, and without.
+        // With the potentials of all measures if they fit into memory, and without.
         for (kept, memory) in [("all", None), ("nothing", Some(0))] {
             let options = IndexOptions { memory, ..IndexOptions::default() };
             let begun = Instant::now();
@@ -232,8 +232,8 @@ impl Collection {
         Ok(rows)
     }
 
-    /// The time of a query in the first batch that an index is asked, and in the same batch again; and
-    /// what it took.
+    /// Times a query in the first batch to an index and in a repetition of the batch, with the
+    /// counts of its steps.
     fn first_and_again(
         &self,
         index: &Index,
@@ -266,7 +266,7 @@ impl Collection {
         }))
     }
 
-    /// The distances from the first queries to every measure, sorted.
+    /// Solves the distances from the first queries to every measure, sorted.
     fn brute(&self) -> Result<Vec<Vec<(f64, usize)>>> {
         let all = self.queries.followed_by(&self.measures)?;
         let first = self.queries.len();
@@ -283,7 +283,7 @@ impl Collection {
             .map_err(Into::into)
     }
 
-    /// The share of the true neighbors that were found.
+    /// Checks the results; returns the share of the exact neighbors found.
     fn judge(
         &self,
         found: &[Neighbors],

@@ -1,4 +1,4 @@
-//! One file per command: its arguments, its `run`, and how it prints.
+//! Commands, one file each: arguments, `run`, and printing.
 
 pub(crate) mod bench;
 pub(crate) mod reproduce;

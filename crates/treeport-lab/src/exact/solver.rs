@@ -1,24 +1,24 @@
 //! Successive shortest paths with potentials on the complete bipartite graph of two supports.
 //!
-//! Nodes are the n points with supply, then the m points with demand. An edge i → j always has
-//! room; j → i has room for what flows from i to j. Reduced costs `cost − left[i] − right[j]` stay
-//! at least 0, and are 0 where mass flows, so Dijkstra finds the next cheapest path and the final
-//! potentials are a dual solution.
+//! Nodes are the n sources, then the m sinks. An arc i → j has unlimited capacity; j → i has the
+//! flow from i to j as its capacity. Reduced costs `cost − left[i] − right[j]` remain nonnegative,
+//! and are 0 on arcs with flow, so Dijkstra finds the next cheapest path, and the final potentials
+//! are a dual solution.
 
 use super::{Masses, Transport};
 use crate::error::{Error, Result};
 
-/// Largest part of the mass that rounding may leave behind.
+/// Largest share of the mass that rounding may leave unmoved.
 const LEFTOVER: f64 = 1e-9;
 
-/// Rounds per node before we give up; random inputs take about one.
+/// Rounds per node before an error; random inputs take about one.
 const ROUNDS_PER_NODE: usize = 200;
 
-/// The state of the search between two rounds.
+/// State of the search between two rounds.
 struct Residual {
-    /// Cost from supply i to demand j, at `i * m + j`.
+    /// Cost from source i to sink j, at `i * m + j`.
     cost: Vec<f64>,
-    /// What flows from i to j, in the same order.
+    /// Flow from i to j, in the same order.
     flow: Vec<f64>,
     supply: Vec<f64>,
     demand: Vec<f64>,
@@ -26,18 +26,18 @@ struct Residual {
     right: Vec<f64>,
 }
 
-/// The way to the nearest node with demand left, as Dijkstra found it.
+/// Shortest paths to the nearest sink with remaining demand.
 struct Paths {
-    /// Reduced distance of every node, supplies first.
+    /// Reduced distance of every node, sources first.
     distance: Vec<f64>,
-    /// The node before it, itself at the start of a path.
+    /// Predecessor of every node; the start of a path is its own.
     before: Vec<usize>,
-    /// The demand node that was reached.
+    /// The sink at the end.
     end: usize,
 }
 
-/// Moves all supply to the demand. `total` is the mass of the whole measure, which may be more than
-/// the supply when shared mass was taken out before; rounding is judged against it.
+/// Moves all supply to the demand. `total` is the mass of the whole measure, which exceeds the
+/// supply if shared mass was cancelled; the tolerance is relative to it.
 pub(super) fn solve(
     supply: &Masses,
     demand: &Masses,
@@ -83,12 +83,13 @@ impl Residual {
         })
     }
 
-    /// Reduced cost of i → j; rounding may push a true 0 below it.
+    /// Reduced cost of i → j; rounding may make a zero negative.
     fn reduced(&self, i: usize, j: usize) -> f64 {
         (self.cost[i * self.right.len() + j] - self.left[i] - self.right[j]).max(0.0)
     }
 
-    /// Dense Dijkstra from all supply that is left to the nearest demand that is left, if any.
+    /// Runs a dense Dijkstra from all sources with remaining supply to the nearest sink with
+    /// remaining demand, if any.
     fn shortest_paths(&self) -> Option<Paths> {
         let (n, m) = (self.left.len(), self.right.len());
         let mut before: Vec<usize> = (0..n + m).collect();
@@ -114,27 +115,28 @@ impl Residual {
             if v < n {
                 (0..m).for_each(|j| relax(n + j, self.reduced(v, j)));
             } else {
-                // Where mass flows the reduced cost is 0, and so it is on the way back.
+                // Arcs with flow have reduced cost 0, and so do their reverses.
                 let back = (0..n).filter(|i| self.flow[i * m + v - n] > 0.0);
                 back.for_each(|i| relax(i, 0.0));
             }
         }
     }
 
-    /// Lifts the potentials so that reduced costs stay at least 0 and vanish on the shortest path.
+    /// Updates the potentials so that reduced costs remain nonnegative and vanish on the shortest
+    /// path.
     fn reprice(&mut self, paths: &Paths) {
-        let reach = paths.distance[paths.end];
+        let end = paths.distance[paths.end];
         let n = self.left.len();
-        for (v, &d) in paths.distance.iter().enumerate().filter(|&(_, &d)| d < reach) {
+        for (v, &d) in paths.distance.iter().enumerate().filter(|&(_, &d)| d < end) {
             if v < n {
-                self.left[v] += reach - d;
+                self.left[v] += end - d;
             } else {
-                self.right[v - n] -= reach - d;
+                self.right[v - n] -= end - d;
             }
         }
     }
 
-    /// Sends as much as the path carries; what limits it becomes exactly 0.
+    /// Augments along the path by its capacity; the limiting amount becomes exactly 0.
     fn augment(&mut self, paths: &Paths) {
         let (n, m) = (self.left.len(), self.right.len());
         let mut amount = self.demand[paths.end - n];

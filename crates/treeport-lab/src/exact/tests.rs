@@ -5,7 +5,7 @@ use crate::generate::{
 use proptest::prelude::*;
 use treeport::Measures;
 
-/// The cheapest of all n! assignments, by trying every one of them.
+/// Cost of the cheapest of all n! assignments, by enumeration.
 fn best_permutation(n: usize, cost: &dyn Fn(usize, usize) -> f64) -> f64 {
     fn place(row: usize, free: &mut Vec<usize>, cost: &dyn Fn(usize, usize) -> f64) -> f64 {
         let mut best = if free.is_empty() { 0.0 } else { f64::INFINITY };
@@ -53,7 +53,7 @@ fn assert_certified(
 proptest! {
     #[test]
     fn equal_masses_agree_with_all_permutations(n in 1usize..=7, seed in any::<u64>()) {
-        let costs = uniform_points(n, n, 0.0, 1.0, &mut seeded(seed)); // no metric at all
+        let costs = uniform_points(n, n, 0.0, 1.0, &mut seeded(seed)); // not a metric
         let points = vec![1.0; n];
         let measures = Measures::from_dense(n, &[points.clone(), points].concat()).unwrap();
         let cost = |i: usize, j: usize| costs[i * n + j];
@@ -141,7 +141,7 @@ proptest! {
 
 #[test]
 fn shared_mass_moves_when_that_is_cheaper() {
-    // A semimetric: the detour over point 1 is cheaper than going straight.
+    // A semimetric: the detour over point 1 is cheaper than the direct move.
     let cost = |i: usize, j: usize| (i as f64 - j as f64).powi(2);
     let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5]).unwrap();
     let value = |stays| transport(measures.row(0), measures.row(1), cost, stays).unwrap().value;

@@ -1,4 +1,4 @@
-//! Loss per epoch on the real sets: \[CTW24\], the figure of training losses.
+//! Loss per epoch on the real data sets: \[CTW24\], the figure of training losses.
 
 use serde_json::json;
 use treeport::fit::Start;
@@ -81,7 +81,7 @@ fn run(
     Ok(rows)
 }
 
-/// One chart for every set.
+/// Draws one chart per data set.
 fn figures(rows: &[Row]) -> Vec<Figure> {
     let mut sets: Vec<&str> = rows.iter().filter_map(|row| row["set"].as_str()).collect();
     sets.dedup();

@@ -1,4 +1,4 @@
-//! What every level of accuracy costs and gives, as cells: [`crate::dial`].
+//! Cost and accuracy of every level, as cells: [`crate::dial`].
 
 use serde_json::json;
 use treeport::Progress;
@@ -29,10 +29,10 @@ pub(super) const DIAL: Experiment = Experiment {
     figures: no_figures,
     words: "Not in the paper. Time is that of one pair on one thread; for trees every measure is in many pairs, so that what is \
 done once for a measure costs little. `width` is upper/lower − 1 of the certified \
-interval around W₁, which at the levels of trees is more work than the value: flow then takes all distances in. `between bounds` is the \
-error of the value that is given together with them, so much of the lower and so much of the upper bound as labels say. Arcs does not \
-use the tree: its bounds and its value are of a few Sinkhorn sweeps. A lower bound of 0 makes a width infinite: the mean is then left out. A level that errs more on the training labels than a lower one \
-answers with the value of the lower one. \
+interval around W₁, which at the levels of trees is more work than the value: flow then computes all distances. `between bounds` is the \
+error of the value that is returned with them, a blend of the lower and the upper bound with weights from the labels. Arcs does not \
+use the tree: its bounds and its value are of a few Sinkhorn sweeps. A lower bound of 0 makes a width infinite: the mean is then omitted. A level with a larger error on the training labels than a lower one \
+returns the value of the lower one. \
 The levels are shown as they are, by the trees alone: where exact/this is below 1 the exact solver is faster, and there the \
 estimator as users get it (`treeport estimate`) solves exactly instead.",
 };
@@ -40,12 +40,12 @@ estimator as users get it (`treeport estimate`) solves exactly instead.",
 /// Trees of the forest.
 const TREES: usize = 16;
 
-/// Labels and unseen pairs; fewer where an exact answer takes a second.
+/// Returns the numbers of labels and test pairs; fewer if an exact solve takes a second.
 fn pairs(scene: &str) -> (usize, usize) {
     if scene == "rnaseq_10x" { (60, 20) } else { (300, 200) }
 }
 
-/// Scenes and pairs in a glance.
+/// Scenes and pairs of a quick run.
 const QUICK: (usize, usize) = (2, 50);
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {

@@ -1,4 +1,4 @@
-//! `auto` beside its own start, with few labels.
+//! `auto` compared with its own start, with few labels.
 
 use std::time::Instant;
 
@@ -33,19 +33,20 @@ pub(super) const FEW_LABELS: Experiment = Experiment {
 and which stage it kept how often. Test pairs are of other measures than the labels. Maps are also run with all labels between a few measures.",
 };
 
-/// What is run unless other sets are named, which may be any: maps, cells and documents.
+/// Default data sets: maps, cells and documents; any other sets can be named.
 const SETS: [&str; 6] =
     ["usca312", "usair97", "kuopio", "belfast", "pbmc68k_reduced", "bbcsport_w2v1k"];
 
-/// Of these also with all labels between a few measures.
+/// Data sets that are also run with all labels between a few measures.
 const MAPS: [&str; 3] = ["usca312", "usair97", "kuopio"];
 
-/// Measures that all labels are between: new ones are another matter than new pairs of these.
+/// Number of measures between which all labels are; generalizing to new measures is harder than to
+/// new pairs.
 const FEW_MEASURES: usize = 40;
 
 const SEEDS: u64 = 10;
 
-/// Unseen pairs to judge by.
+/// Test pairs.
 const TEST: usize = 300;
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
@@ -70,16 +71,16 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     kinds.map(|kind| kind.cell(setup, counts.clone(), SEEDS)).collect()
 }
 
-/// A set, with one kind of measures.
+/// A data set with one kind of measures.
 struct FewLabels {
     set: String,
     masses: Masses,
-    /// Measures that all labels are between; two for each label where it is not said.
+    /// Number of measures between which all labels are; `None` for two measures per label.
     measures: Option<usize>,
 }
 
 impl FewLabels {
-    /// All numbers of labels: the first of one list for each seed.
+    /// Creates the cell of all numbers of labels; for each seed they are prefixes of one list.
     fn cell(self, setup: &Setup, counts: Vec<usize>, seeds: u64) -> Cell<'_> {
         let name = format!("{} {}", self.set, masses_name(&self.set, self.masses));
         let measures = self.measures.map_or("many".to_owned(), |count| count.to_string());
@@ -141,7 +142,7 @@ fn row(set: &str, measures: &str, labels: usize, scenes: &[(u64, Scene)]) -> Res
     }))
 }
 
-/// The error on unseen pairs, and the stage that was kept.
+/// Returns the error on test pairs, and the selected stage.
 fn error(
     method: Method,
     scene: &Scene,

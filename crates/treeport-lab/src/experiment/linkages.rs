@@ -1,4 +1,4 @@
-//! `fit` from neighbors linkage beside `fit` from average linkage.
+//! `fit` from neighbors linkage compared with `fit` from average linkage.
 
 use serde_json::json;
 use treeport::fit::Start;
@@ -31,7 +31,7 @@ pub(super) const LINKAGES: Experiment = Experiment {
 distance matrix: it is what makes a million points possible.",
 };
 
-/// Sets made here, and those of the data folder.
+/// Generated data sets, and those of the data folder.
 const SETS: [&str; 10] = [
     "plane-2000",
     "cube8-2000",
@@ -81,10 +81,10 @@ fn cell<'a>(setup: &'a Setup, set: &'static str, labels: usize, seed: u64) -> Ce
     })
 }
 
-/// Unseen pairs to judge by.
+/// Test pairs.
 const TEST: usize = 300;
 
-/// Points in a measure of a made set.
+/// Support size of measures on generated data sets.
 const SUPPORT: usize = 30;
 
 fn problem(

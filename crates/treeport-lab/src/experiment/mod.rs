@@ -1,9 +1,8 @@
-//! The experiments of \[CTW24\], one by one, with its figures beside ours.
+//! The experiments of \[CTW24\], with its figures beside ours.
 //!
-//! An [`Experiment`] is a list of [`Cell`]s, each of which makes JSON rows on its own; what is
-//! printed, kept on disk and written into the report are those rows through the experiment's
-//! [`Table`]s. Nothing here prints or writes: a cell can be run, its rows stored, and the next one
-//! run next week.
+//! An [`Experiment`] is a list of [`Cell`]s, each of which computes JSON rows independently; the
+//! experiment's [`Table`]s format these rows for the terminal and the report. Nothing here prints
+//! or writes: a cell can be run, its rows stored, and the next one run a week later.
 
 mod convergence;
 mod dial;
@@ -34,27 +33,27 @@ use crate::scene::{Masses, has_random_measures};
 pub use report::{Run, markdown};
 pub use table::{Column, Table};
 
-/// One result: an object with named figures.
+/// A result: an object with named figures.
 pub type Row = Value;
 
-/// What all experiments are told.
+/// Options of all experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// A glance in seconds in place of the whole.
+    /// Run fewer and smaller cases, in seconds.
     pub quick: bool,
     /// Folder of the real data sets.
     pub data: Option<PathBuf>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Hidden trees at each noise level.
+    /// Number of hidden trees per noise level.
     pub trees: usize,
     /// Dimensions of random points.
     pub dims: Vec<usize>,
-    /// Data sets of random points, judged together.
+    /// Data sets of random points per dimension, scored together.
     pub runs: usize,
-    /// Only these scenes or sets; all if empty.
+    /// Names of scenes or data sets to run; all if empty.
     pub scenes: Vec<String>,
-    /// Labelled pairs to learn from, where an experiment's own number is not wanted.
+    /// Number of training labels, if not the experiment's default.
     pub labels: Option<usize>,
 }
 
@@ -75,11 +74,11 @@ impl Default for Setup {
 
 type Work<'a> = dyn Fn(&Progress<'_>) -> Result<Vec<Row>> + 'a;
 
-/// Work that is done whole or not at all, and then kept.
+/// A unit of work whose rows are stored when it is complete.
 pub struct Cell<'a> {
-    /// What it works on, with every number that its rows depend on.
+    /// Name, with every number that the rows depend on.
     pub name: String,
-    /// Folder and name of the data set that it reads, if it does.
+    /// Folder and name of the data set that the cell reads, if any.
     set: Option<(PathBuf, String)>,
     work: Box<Work<'a>>,
 }
@@ -89,47 +88,47 @@ impl<'a> Cell<'a> {
         Self { name: name.into(), set: None, work: Box::new(work) }
     }
 
-    /// Marks the work as reading the data set of that name, if there is one.
+    /// Declares that the work reads this data set.
     fn reads(self, setup: &Setup, set: &str) -> Self {
         Self { set: setup.data.clone().map(|folder| (folder, set.into())), ..self }
     }
 
-    /// A number that follows the contents of the data it reads; 0 if it reads none.
+    /// Hashes the data set that the cell reads; 0 if it reads none.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn data(&self) -> Result<u64> {
         let Some((folder, set)) = &self.set else { return Ok(0) };
         Ok(datasets::find(folder).get(set).map_or(Ok(0), Dataset::fingerprint)?)
     }
 
-    /// Does the work; `progress` hears a count without meaning and may stop it.
+    /// Runs the work; `progress` is called for cancellation only.
     ///
     /// # Errors
-    /// Data that cannot be read; `Cancelled` when `progress` asks to stop.
+    /// Data that cannot be read; `Cancelled` if `progress` requests a stop.
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Row>> {
         (self.work)(progress)
     }
 }
 
-/// A picture: the name of its file, and the SVG.
+/// A picture: file name and SVG.
 pub type Figure = (String, String);
 
 /// A table or figure of the paper.
 #[derive(Clone, Copy)]
 pub struct Experiment {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// One-line description.
     pub about: &'static str,
-    /// What it consists of.
+    /// Creates the cells.
     pub cells: fn(&Setup) -> Vec<Cell<'_>>,
-    /// How its rows are shown.
+    /// Tables of the rows.
     pub tables: &'static [Table],
-    /// What is drawn from its rows.
+    /// Draws figures of the rows.
     pub figures: fn(&[Row]) -> Vec<Figure>,
-    /// What the rows are, and what differs from the paper's set-up. It is printed whatever the rows
-    /// say, so it claims nothing about them.
+    /// Description of the rows, and differences from the setup of the paper. It is printed
+    /// regardless of the results, so it makes no claims about them.
     pub words: &'static str,
 }
 
@@ -153,7 +152,7 @@ pub const ALL: [Experiment; 16] = [
     few_labels::FEW_LABELS,
 ];
 
-/// The experiment of this name.
+/// Finds an experiment by name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name)
 }
@@ -162,13 +161,13 @@ fn no_figures(_rows: &[Row]) -> Vec<Figure> {
     Vec::new()
 }
 
-/// The real sets of the paper, in the order of its table; the text set with word2vec vectors is
-/// ours.
+/// Real data sets of the paper, in the order of its table; the text set with word2vec vectors is an
+/// addition.
 const SETS: [&str; 7] =
     ["bbcsport", "bbcsport_w2v1k", "twitter", "rnaseq_10x", "usca312", "usair97", "belfast"];
 
-/// The sets that are there and wanted, small ones first, with every kind of measures that they can
-/// have.
+/// Returns the requested data sets that are present, small ones first, with every kind of measures
+/// they support.
 fn scenes(setup: &Setup, quick: &[&str]) -> Vec<(&'static str, Masses)> {
     let found = setup.data.as_deref().map(datasets::find).unwrap_or_default();
     let wanted = |name: &&str| {
@@ -183,7 +182,7 @@ fn scenes(setup: &Setup, quick: &[&str]) -> Vec<(&'static str, Masses)> {
     SETS.into_iter().rev().filter(wanted).flat_map(kinds).collect()
 }
 
-/// What measures a scene has, in a word.
+/// Names the kind of measures of a scene.
 fn masses_name(set: &str, masses: Masses) -> &'static str {
     match masses {
         _ if !has_random_measures(set) => "documents",
@@ -192,7 +191,7 @@ fn masses_name(set: &str, masses: Masses) -> &'static str {
     }
 }
 
-/// A score as JSON.
+/// Converts a score to JSON.
 fn score(score: &Score) -> Value {
     json!({
         "mean": score.mean, "std": score.std, "median": score.median,
@@ -200,12 +199,12 @@ fn score(score: &Score) -> Value {
     })
 }
 
-/// A figure of the paper as JSON.
+/// Converts a figure of the paper to JSON.
 fn paper((mean, std): (f64, f64)) -> Value {
     json!({ "mean": mean, "std": std })
 }
 
-/// Mean and standard deviation as JSON.
+/// Returns mean and standard deviation as JSON.
 fn spread(values: &[f64]) -> Value {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,8 +1,8 @@
-//! Every method on the real sets: \[CTW24\], the table of real-world data sets.
+//! Every method on the real data sets: \[CTW24\], the table of real-world data sets.
 //!
-//! The rows are what users can build, by [`fit`](treeport::fit()), but for the mean label, Flowtree
-//! and Sinkhorn, which are no models. Each is judged plain and after one factor from the training
-//! labels: much of what separates methods is only that factor.
+//! Rows are models that users can build with [`fit`](treeport::fit()), and the mean label, Flowtree
+//! and Sinkhorn, which are not models. Each is scored unscaled and scaled by a factor from the
+//! training labels, because many methods differ mainly by that factor.
 
 use std::time::Instant;
 
@@ -42,12 +42,12 @@ pub(super) const REAL: Experiment = Experiment {
     }],
     figures: no_figures,
     words: "Mean relative error ± standard deviation over unseen pairs, beside the paper's. Compare with the \
-untrained `average` and `single` linkage times one factor: what that factor mends says nothing \
-about the shape of a tree. `ult-tree (paper)` is the paper's method with its options (single linkage start, squared loss). Ours at the cost \
+untrained `average` and `single` linkage times one factor: an error that the factor removes is not \
+an error of the tree's shape. `ult-tree (paper)` is the paper's method with its options (single linkage start, squared loss). Ours at the cost \
 of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `auto` (what \
-`treeport fit` does; from average linkage, and from single linkage to see what the start is worth), `forest mean` (a linkage and perturbed ones, equally \
+`treeport fit` does; from average linkage, and from single linkage to show the effect of the start), `forest mean` (a linkage and perturbed ones, equally \
 weighted) and `learned-forest` (the same trees with edges fitted to points, learned, and fitted to labels together); `forest flow` is the cost of the plans of the same unlearned trees, and \
-no ℓ₁ embedding: it also asks the ground metric. The estimator solves pairs exactly where the trees would cost more, \
+no ℓ₁ embedding: it also needs the ground metric. The estimator solves pairs exactly where the trees would cost more, \
 and its note says how many: their error is 0. What differs: the paper trains on all \
 pairs of its training measures (19,900 on the graphs, over two million on Twitter), we on the number of labels in \
 the title; the text sets have other word vectors and the RNA set is another one (the data folder's README has \
@@ -55,10 +55,10 @@ the details), so those figures compare in order of magnitude only. Sinkhorn stop
 paper's library does by default, is judged on the first pairs, and is left out where supports are large.",
 };
 
-/// Quick runs look at these.
+/// Data sets of quick runs.
 const QUICK: [&str; 2] = ["usca312", "bbcsport_w2v1k"];
 
-/// Training and test pairs of a set.
+/// Returns the numbers of training and test pairs of a data set.
 fn sizes(set: &str) -> (usize, usize) {
     match set {
         "belfast" => (400, 200),
@@ -69,7 +69,7 @@ fn sizes(set: &str) -> (usize, usize) {
     }
 }
 
-/// Trees of a forest, and in a glance.
+/// Trees of a forest in a full and in a quick run.
 const TREES: [usize; 2] = [16, 4];
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
@@ -79,7 +79,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
             (train, test) = (100, 50);
         }
         if let Some(labels) = setup.labels {
-            // No more to judge by than to learn from: both cost the same.
+            // At most as many test pairs as labels: both cost the same.
             (train, test) = (labels, test.min(labels));
         }
         let options = SceneOptions { train, test, seed: setup.seed };
@@ -120,7 +120,7 @@ fn run(
     Ok(comparison.lines.into_iter().map(complete).collect())
 }
 
-/// All methods on one scene, and what they have said so far.
+/// All methods on one scene, with the results so far.
 struct Comparison<'a> {
     scene: &'a Scene,
     seed: u64,
@@ -130,7 +130,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Judges what a method says: as it is, and after one factor.
+    /// Scores the predictions of a method, unscaled and scaled.
     fn judge(&mut self, method: &str, answers: &Answers, seconds: Option<f64>, note: &str) {
         let [plain, scaled] = answers.scores(&self.scene.test);
         self.lines.push(json!({
@@ -139,7 +139,7 @@ impl Comparison<'_> {
         }));
     }
 
-    /// Fits to labels and judges; the model and how long it took.
+    /// Fits to labels and scores; returns the model and the seconds of the fit.
     fn fit(
         &mut self,
         name: &str,
@@ -156,7 +156,7 @@ impl Comparison<'_> {
         Ok((model, seconds))
     }
 
-    /// What does not learn from labels, on its own scale.
+    /// Scores methods that do not learn from labels, on their own scale.
     fn untrained(&mut self) -> Result<()> {
         use Method::{
             Average, CTwd, QTwd, Quadtree, Single, SlicedCTwd, SlicedQTwd, TotalVariation,
@@ -201,7 +201,7 @@ impl Comparison<'_> {
         self.lines.push(json!({ "method": method, "note": "needs coordinates" }));
     }
 
-    /// One tree, learned.
+    /// Scores single learned trees.
     fn learned(&mut self) -> Result<()> {
         let Scene { metric, train, .. } = self.scene;
         let (epochs, seed) = (self.quick.then_some(20), self.seed);
@@ -215,7 +215,7 @@ impl Comparison<'_> {
         self.fit("ult-tree (paper)", train, &paper, "")?;
         self.fit("ultrametric", train, &of(Method::Ultrametric), "")?;
         self.fit("additive", train, &of(Method::Additive), "")?;
-        // As many pairs of single points, whose distance is known for free.
+        // As many pairs of single points, whose distances cost nothing.
         let mixed = train.and(&Labelled::of_points(metric, train.len(), seed)?)?;
         self.fit("additive + points", &mixed, &of(Method::Additive), "")?;
         self.fit("auto", train, &of(Method::Auto), "all stages of `fit`")?;
@@ -224,7 +224,8 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Perturbed linkages: their mean, the mean of the learned ones, and the cost of their plans.
+    /// Scores forests of perturbed linkages: their mean, the mean of the learned trees, and the
+    /// cost of their plans.
     fn forests(&mut self) -> Result<()> {
         let Scene { metric, train, test, .. } = self.scene;
         let trees = TREES[usize::from(self.quick)];
@@ -236,7 +237,7 @@ impl Comparison<'_> {
         }
         let (forest, grown) = self.fit("forest mean", train, &equal, &note)?;
         self.fit("learned-forest", train, &learned, &note)?;
-        // The flow of the trees alone, and with the exact solver where that is faster.
+        // The flow level by the trees alone, and with the exact solver where that is faster.
         let estimator = Estimator::new(metric, &forest)?;
         let alone = estimator.clone().by_trees_alone();
         let (answers, _) = Answers::of_flow(alone, (train, test), self.progress)?;
@@ -247,7 +248,8 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Entropic transport at ε = 1 in the unit of the distances, as far as POT would go.
+    /// Scores entropic transport at ε = 1 in the unit of the distances, with the iteration limit of
+    /// POT.
     fn sinkhorn(&mut self) -> Result<()> {
         let Scene { metric, train, test, .. } = self.scene;
         let support = test.measures().entries() / test.measures().len().max(1);
@@ -262,14 +264,14 @@ impl Comparison<'_> {
             max_iterations: 1000,
             tolerance: 1e-9,
         };
-        // As many operations as that many pairs of the largest supports.
+        // Limit the operations to those of this many pairs with the largest supports.
         let pairs = if self.quick { 2 } else { 20 };
         let most = (pairs * (MOST_SUPPORT / support.max(1)).pow(2)).min(200);
         let of = |data: &Labelled| -> Result<Vec<f64>> {
             let some = &data.pairs()[..most.min(data.len())];
             let total = Some(some.len());
             let one = |(done, &(i, j)): (usize, &(usize, usize))| {
-                // Not `sinkhorn::pairs`, which wants it to converge.
+                // Not `sinkhorn::pairs`, which requires convergence.
                 let row = |r| data.measures().row(r);
                 let found =
                     sinkhorn::solve(&Problem::new(metric, &row(i), &row(j)), &options, &silent)?;
@@ -289,10 +291,10 @@ impl Comparison<'_> {
     }
 }
 
-/// Largest mean support that Sinkhorn is run on.
+/// Largest mean support for which Sinkhorn is run.
 const MOST_SUPPORT: usize = 350;
 
-/// Mean and standard deviation in the paper's table.
+/// Returns mean and standard deviation in the paper's table.
 fn paper_figure(method: &str, set: &str) -> Option<(f64, f64)> {
     let column = PAPER_SETS.iter().position(|&name| name == set)?;
     let row = PAPER.iter().find(|row| row.0 == method)?;

@@ -1,4 +1,4 @@
-//! A noisy start and the tree that was learned from it: \[CTW24\], the figure of a recovered tree.
+//! A noisy start and the tree learned from it: \[CTW24\], the figure of a recovered tree.
 
 use serde_json::json;
 use treeport::{Kind, Linkage, Tree};
@@ -49,7 +49,7 @@ fn rows(seed: u64) -> Result<Vec<Row>> {
 /// Width of one tree.
 const WIDTH: f64 = 360.0;
 
-/// The trees beside each other.
+/// Draws the trees side by side.
 fn figures(rows: &[Row]) -> Vec<Figure> {
     let (mut inside, mut right, mut height) = (String::new(), 0.0, 0.0f64);
     for row in rows {
@@ -61,7 +61,7 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
         let options = DendrogramOptions { title, width: WIDTH, ..DendrogramOptions::default() };
         let leaves = tree.leaves() as f64;
         let drawn = dendrogram_svg(&tree.into(), &options);
-        // An SVG inside another one is placed by its x.
+        // An `x` attribute positions a nested SVG.
         inside += &drawn.replacen("<svg ", &format!("<svg x=\"{right}\" "), 1);
         right += WIDTH;
         height = height.max(124.0 + options.leaf_height * leaves);

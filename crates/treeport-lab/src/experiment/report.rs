@@ -1,45 +1,45 @@
-//! The report of a run, in Markdown: nothing in it is typed by hand but the paragraphs.
+//! Report of a run in Markdown; only its paragraphs are written by hand.
 //!
-//! It begins with the [rows that matter](super::summary); every experiment follows with all of its
-//! tables, folded. The page is made from tables as they are shown, so that the page in `docs` can be read
-//! back and made again: that is how a test holds it to this code.
+//! It starts with a [summary](super::summary); every experiment follows with all of its tables,
+//! folded. The page is rendered from tables of text, so a test can parse the page in `docs` and
+//! render it again to check that it matches this code.
 
 use std::fmt::Write;
 
 use super::summary::summary;
 use super::{ALL, Experiment, Row};
 
-/// The rows of one experiment and how they were made.
+/// Rows of one experiment, and how they were computed.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// Name of the experiment.
     pub experiment: String,
-    /// The commands that made the rows.
+    /// Commands that computed the rows.
     pub commands: Vec<String>,
-    /// Versions, with commits, of the programs that made them.
+    /// Versions, with commits, of the program.
     pub versions: Vec<String>,
-    /// What they found.
+    /// Rows of all cells.
     pub rows: Vec<Row>,
 }
 
-/// An experiment as the report shows it.
+/// An experiment in the report.
 pub(super) struct Section {
     pub(super) experiment: &'static Experiment,
-    /// The commands and versions behind the tables.
+    /// Commands and versions.
     pub(super) made_by: String,
-    /// Links to pictures.
+    /// Links to figures.
     pub(super) figures: Vec<String>,
     pub(super) tables: Vec<ShownTable>,
 }
 
-/// A table with its title; the first line holds the headings.
+/// A table with its title; the first line has the headings.
 pub(super) struct ShownTable {
     pub(super) title: String,
     pub(super) lines: Vec<Vec<String>>,
 }
 
-/// The report of several experiments, and the figures that it shows from `folder`; a note says what
-/// a reader has to know about the run, such as what else the machine did.
+/// Renders the report of several experiments, with links to figures in `folder`; returns it with
+/// the figures. `note` describes circumstances of the run, such as other load on the machine.
 pub fn markdown(runs: &[Run], note: Option<&str>, folder: &str) -> (String, Vec<super::Figure>) {
     let (mut sections, mut figures) = (Vec::new(), Vec::new());
     for experiment in &ALL {
@@ -68,7 +68,7 @@ fn section(
     Section { experiment, made_by, figures, tables: shown.map(titled).collect() }
 }
 
-/// The page.
+/// Renders the page.
 fn page(sections: &[Section], note: Option<&str>) -> String {
     let mut text = String::from(
         "# Results\n\nEvery table of the paper, made again: Chen, Tabaghi, Wang, *Learning Ultrametric Trees for \
@@ -85,10 +85,10 @@ fn page(sections: &[Section], note: Option<&str>) -> String {
     text
 }
 
-/// What a note begins with.
+/// Prefix of a note.
 const NOTE: &str = "On this run: ";
 
-/// One experiment, folded.
+/// Renders one experiment, folded.
 fn write_section(text: &mut String, section: &Section) {
     let Section { experiment, made_by, figures, tables } = section;
     let _ = write!(text, "\n## {}: {}\n", experiment.name, experiment.about);
@@ -105,7 +105,7 @@ fn write_section(text: &mut String, section: &Section) {
     text.push_str("\n</details>\n");
 }
 
-/// A table: its first column to the left, the others as `rule` says.
+/// Renders a table: its first column flush left, the others by `rule`.
 pub(super) fn write_table(text: &mut String, lines: &[Vec<String>], rule: &str) {
     for (k, line) in lines.iter().enumerate() {
         let _ = writeln!(text, "| {} |", line.join(" | "));
@@ -120,7 +120,7 @@ pub(super) fn write_table(text: &mut String, lines: &[Vec<String>], rule: &str) 
 mod tests {
     use super::*;
 
-    /// The sections of a page and its note, read back.
+    /// Parses the sections and the note of a page.
     fn read_page(text: &str) -> (Vec<Section>, Option<String>) {
         let note = text.lines().find_map(|line| line.strip_prefix(NOTE)).map(str::to_owned);
         let mut sections: Vec<Section> = Vec::new();
@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// To write it after a change here: `TREEPORT_WRITE_DOCS=1 cargo test -p treeport-lab --lib report`.
+    /// To update the page after a change here: `TREEPORT_WRITE_DOCS=1 cargo test -p treeport-lab
+    /// --lib report`.
     #[test]
     fn the_page_of_results_is_what_its_own_tables_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RESULTS.md");

@@ -1,4 +1,4 @@
-//! Time per pair on the real sets: \[CTW24\], the table of average runtimes.
+//! Time per pair on the real data sets: \[CTW24\], the table of average runtimes.
 
 use std::time::Duration;
 
@@ -41,10 +41,10 @@ the support and not over all words. Sinkhorn runs \
 1,000 iterations at most; the paper's figures are those of Python programs on another machine.",
 };
 
-/// How long each method is timed: whole runs, and in a glance.
+/// Time limit per method in a full and in a quick run.
 const LIMIT: [Duration; 2] = [Duration::from_millis(1500), Duration::from_millis(150)];
 
-/// Few labels: the time of a learned tree does not depend on how well it fits.
+/// Few labels: the time of a learned tree does not depend on its accuracy.
 const LABELS: usize = 12;
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
@@ -78,10 +78,10 @@ fn run(set: &str, masses: Masses, setup: &Setup, progress: &Progress<'_>) -> Res
     Ok(timed.iter().map(row).collect())
 }
 
-/// Pairs that were timed, and seconds for one.
+/// Number of timed pairs, and seconds per pair.
 type Timed = (usize, f64);
 
-/// How long every method takes for a pair.
+/// Times a pair by every method.
 fn times(
     scene: &Scene,
     seed: u64,
@@ -91,7 +91,7 @@ fn times(
     let Scene { metric, test, .. } = scene;
     let measures = test.measures();
     let of_model = |model: &Model| time_model(model, measures, test.pairs(), limit, progress);
-    // The same pairs again and again, so that a fast method has enough to do.
+    // Repeat the pairs, so that fast methods run long enough.
     let pairs: Vec<(usize, usize)> =
         test.pairs().iter().copied().cycle().take(MOST_PAIRS).collect();
     let timed = |work: &(dyn Fn(&Progress<'_>) -> treeport::Result<()> + Sync)| {
@@ -121,7 +121,7 @@ fn times(
     };
     let sinkhorn = timed(&|watch| {
         for (k, &(i, j)) in pairs.iter().enumerate() {
-            // Not `sinkhorn::pairs`, which wants it to converge.
+            // Not `sinkhorn::pairs`, which requires convergence.
             sinkhorn::solve(
                 &Problem::new(metric, &measures.row(i), &measures.row(j)),
                 &options,
@@ -142,10 +142,10 @@ fn times(
 /// Trees of the forest.
 const TREES: usize = 4;
 
-/// Pairs that a method is timed on at the most.
+/// Maximum number of pairs on which a method is timed.
 const MOST_PAIRS: usize = 20_000;
 
-/// The methods of the paper's table that build a model.
+/// Builds the models of the paper's table.
 fn models(scene: &Scene, seed: u64, progress: &Progress<'_>) -> Result<Vec<(&'static str, Model)>> {
     let Scene { metric, train, .. } = scene;
     let ult_tree = FitOptions {
@@ -163,7 +163,7 @@ fn models(scene: &Scene, seed: u64, progress: &Progress<'_>) -> Result<Vec<(&'st
     Ok(models)
 }
 
-/// Seconds in the paper's table.
+/// Returns the seconds in the paper's table.
 fn paper_seconds(method: &str, set: &str) -> Option<f64> {
     let sets = ["usca312", "usair97", "belfast", "bbcsport", "twitter", "rnaseq_10x"];
     let column = sets.iter().position(|&name| name == set)?;

@@ -1,4 +1,4 @@
-//! Error against the sparsity of measures: \[CTW24\], "Effect of sparse distributions".
+//! Error by the sparsity of measures: \[CTW24\], "Effect of sparse distributions".
 
 use serde_json::json;
 use treeport::build::{PerturbedOptions, perturbed};
@@ -17,16 +17,16 @@ pub(super) const SPARSITY: Experiment = Experiment {
     cells,
     tables: &[errors(&["points", "labels", "test_pairs", "seed"], &["share"])],
     figures,
-    words: "Points in [-10, 10]², measures on a share of them; errors after one factor from the labels, which is kind to cTWD \
+    words: "Points in [-10, 10]², measures on a share of them; errors after one factor from the labels, which favors cTWD \
 and qTWD. The paper observes that the error of a tree grows as fewer points have mass, and shows it as figures without numbers.",
 };
 
-/// The errors of every method side by side.
+/// Table of the errors of every method side by side.
 pub(super) const fn errors(split: &'static [&'static str], line: &'static [&'static str]) -> Table {
     Table { split, line, across: Some("method"), show: &[("error", Column::Spread("scaled"))] }
 }
 
-/// Unseen pairs.
+/// Test pairs.
 const TEST: usize = 50;
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
@@ -49,7 +49,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     cells
 }
 
-/// The methods of the paper's figure and ours; no method stands for the flow of a forest.
+/// Methods of the paper's figure and ours; `None` is the flow level of a forest.
 pub(super) const METHODS: [Option<Method>; 7] = [
     Some(Method::Ultrametric),
     Some(Method::CTwd),
@@ -81,7 +81,7 @@ impl PlaneScene {
         let points = uniform_points(n, 2, -10.0, 10.0, &mut rng);
         let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
         let support = ((share * n as f64).round() as usize).clamp(1, n);
-        // Test measures first: they are then the same for every number of labels.
+        // Test measures first, so that they do not depend on the number of labels.
         let measures = sparse_measures(n, support, 2 * (TEST + labels), &mut rng)?;
         let all = Labelled::solve(&metric, &measures, couples(TEST + labels), progress)?;
         let (test, train) = all.split_at(TEST);
@@ -124,7 +124,7 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
     curves(rows, "share", "share of points with mass", "sparsity")
 }
 
-/// One chart for every number of points, with a line for every method.
+/// Draws one chart per number of points, with a line per method.
 pub(super) fn curves(rows: &[Row], key: &str, label: &str, name: &str) -> Vec<Figure> {
     let mut sizes: Vec<u64> = rows.iter().filter_map(|row| row["points"].as_u64()).collect();
     sizes.sort_unstable();

@@ -1,4 +1,4 @@
-//! A hidden tree of four points, from wrong starts: \[CTW24\], "Changing Tree Structure".
+//! A hidden tree of four points from wrong starts: \[CTW24\], "Changing Tree Structure".
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -40,7 +40,7 @@ pub(super) const RANDOM_STARTS: Experiment = Experiment {
     name: "random-starts",
     about: "the same from 100 random starts",
     cells: |setup| {
-        // Fast enough to be whole in a glance.
+        // Fast enough to be complete in a quick run.
         vec![Cell::new("100 random", |_| {
             let mut rng = seeded(setup.seed + 17);
             let one = || std::array::from_fn(|_| rng.random_range(10.0..20.0));
@@ -53,10 +53,10 @@ with the gradient at the leaves as it is printed there, our prototype recovered 
     ..FOUR_POINTS
 };
 
-/// The hidden ultrametric: {0, 3} and {1, 2} at distance 2, everything else at 4.
+/// The hidden ultrametric: {0, 3} and {1, 2} at distance 2, all other pairs at 4.
 const HIDDEN: [f64; 6] = [4.0, 4.0, 2.0, 2.0, 4.0, 4.0];
 
-/// The adversarial start: {0, 1} and {2, 3} together instead.
+/// The adversarial start: {0, 1} and {2, 3} at distance 2 instead.
 const ADVERSARIAL: [f64; 6] = [2.0, 4.0, 4.0, 4.0, 4.0, 2.0];
 
 const PAIRS: usize = 200;
@@ -69,7 +69,7 @@ fn single_linkage(condensed: [f64; 6]) -> Result<Tree> {
     )?)
 }
 
-/// The largest difference of any leaf distance, and the relative errors on unseen pairs.
+/// Largest difference of a leaf distance, and relative errors on test pairs.
 type StartOutcome = (f64, Vec<f64>);
 
 fn rows(
@@ -120,7 +120,7 @@ fn recover(start: [f64; 6], seed: u64, learned: bool) -> Result<StartOutcome> {
     Ok((difference, relative_errors(&predicted, unseen.distances())))
 }
 
-/// Pairs of random measures with their transport distance on the hidden tree.
+/// Labels pairs of random measures by their transport distance on the hidden tree.
 fn labelled(hidden: &Tree, seed: u64) -> Result<Labelled> {
     Ok(labelled_by(hidden, &uniform_measures(4, 2 * PAIRS, &mut seeded(seed))?)?)
 }

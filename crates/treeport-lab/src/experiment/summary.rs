@@ -1,13 +1,12 @@
-//! The ten rows of the report that matter: six data sets, and four figures of other experiments.
+//! Summary of the report: six data sets, and four figures of other experiments.
 //!
-//! They are taken from the tables below them, so they say what those say. What is written around them holds
-//! whatever the figures are.
+//! Its rows are extracted from the tables below it. The text around them holds for any values.
 
 use std::fmt::Write;
 
 use super::report::{Section, ShownTable, write_table};
 
-/// The data sets: what they are called in titles, and in words.
+/// Data sets: prefix of the table's title, and description.
 const SETS: [(&str, &str); 6] = [
     ("set usca312, masses full,", "roads between 312 cities"),
     ("set usair97, masses full,", "flights between 332 airports"),
@@ -17,8 +16,7 @@ const SETS: [(&str, &str); 6] = [
     ("set bbcsport, masses documents,", "BBC Sport, 13,374 words"),
 ];
 
-/// The methods that are compared: what a column is called, and whose rows it shows. Of two names the
-/// smaller figure counts.
+/// Compared methods: name of the column, and the rows it shows; of two rows the smaller value.
 const METHODS: [(&str, &[&str]); 6] = [
     ("null", &["mean-label", "total-variation"]),
     ("untrained", &["average"]),
@@ -28,10 +26,10 @@ const METHODS: [(&str, &[&str]); 6] = [
     ("flow", &["forest flow"]),
 ];
 
-/// A figure of another experiment, and the one that stands beside it.
+/// A figure of another experiment, with a reference figure.
 struct Figure {
     experiment: &'static str,
-    /// What the title of the table begins with.
+    /// Prefix of the table's title.
     title: &'static str,
     what: &'static str,
     ours: Place,
@@ -39,7 +37,7 @@ struct Figure {
     means: &'static str,
 }
 
-/// A cell of a table: what its line begins with, the heading of its column, and what it is called.
+/// A cell of a table: prefix of its line, heading of its column, and its name.
 struct Place {
     line: &'static [&'static str],
     column: &'static str,
@@ -87,7 +85,7 @@ const FIGURES: [Figure; 4] = [
     },
 ];
 
-/// The part of the page that most readers need; empty without any of its tables.
+/// Renders the summary; empty if none of its tables exist.
 pub(super) fn summary(sections: &[Section]) -> String {
     let mut text = String::new();
     let sets = set_lines(sections);
@@ -95,10 +93,9 @@ pub(super) fn summary(sections: &[Section]) -> String {
         text.push_str(
             "\n## The rows that matter\n\nMean relative errors |W − W₁|/W₁ over pairs that were not trained on, after one \
              factor from the training labels: 0.05 is 5 % off. Read a line from left to right. **null** does not know the points: one number for \
-             every pair, or a constant times total variation, whichever errs less. **untrained** is average linkage: what learning \
-             has to beat. **paper's method** is run here with the paper's options; its own figure, without a factor, stands in the \
+             every pair, or a constant times total variation, whichever has the smaller error. **untrained** is average linkage, the baseline of learning. **paper's method** is run here with the paper's options; its own figure, without a factor, stands in the \
              next column. **`fit`** is one tree, what `treeport fit` gives; **learned forest** is 16 of them. **flow** is the cost of \
-             the plans of 16 unlearned trees, which asks for distances between points, too.\n\n",
+             the plans of 16 unlearned trees, which needs distances between points, too.\n\n",
         );
         write_table(&mut text, &sets, "---:");
     }
@@ -164,7 +161,8 @@ fn find<'s>(sections: &'s [Section], experiment: &str, title: &str) -> Option<&'
 }
 
 impl ShownTable {
-    /// The cell of the line that begins so and of the column of this heading, if it holds something.
+    /// Returns the cell in the line with this prefix and the column with this heading, unless it is
+    /// empty.
     fn cell(&self, line: &[&str], column: &str) -> Option<&str> {
         let at = self.lines.first()?.iter().position(|heading| heading == column)?;
         let line =
@@ -173,7 +171,7 @@ impl ShownTable {
     }
 }
 
-/// The mean of a cell such as `0.044 ± 0.032`.
+/// Parses the mean of a cell such as `0.044 ± 0.032`.
 fn mean(cell: &str) -> f64 {
     cell.split(" ± ").next().and_then(|mean| mean.parse().ok()).unwrap_or(f64::INFINITY)
 }

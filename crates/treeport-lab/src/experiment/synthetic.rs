@@ -1,4 +1,4 @@
-//! Random points and every method, as cells: [`crate::synthetic`].
+//! Every method on random points, as cells: [`crate::synthetic`].
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ Sinkhorn's plain error with it.",
     ..UNIFORM
 };
 
-/// Dimensions in a glance.
+/// Number of dimensions in a quick run.
 const QUICK_DIMS: usize = 2;
 
 fn cells(setup: &Setup, cloud: Cloud) -> Vec<Cell<'_>> {

@@ -1,38 +1,38 @@
-//! Rows of JSON as tables of text.
+//! Text tables of JSON rows.
 
 use serde_json::Value;
 use treeport_report::terminal::output::seconds;
 
 use super::Row;
 
-/// How a column shows a value of a row.
+/// Format of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Column {
-    /// A word or a whole number.
+    /// A word or an integer.
     Text(&'static str),
-    /// A number and its decimals.
+    /// A number and its number of decimals.
     Number(&'static str, usize),
     /// An object with `mean` and `std`.
     Spread(&'static str),
-    /// Seconds, in a fitting unit.
+    /// Seconds, in a suitable unit.
     Seconds(&'static str),
 }
 
-/// How rows become tables.
+/// Layout of tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// One table for every value of these, which then stand in its title.
+    /// Keys that split rows into tables; their values are in the titles.
     pub split: &'static [&'static str],
-    /// One line for every value of these.
+    /// Keys of a line.
     pub line: &'static [&'static str],
-    /// The columns of [`show`](Self::show) once for every value of this.
+    /// Key whose values repeat the columns of [`show`](Self::show).
     pub across: Option<&'static str>,
-    /// Heading and content of the columns.
+    /// Headings and formats of the columns.
     pub show: &'static [(&'static str, Column)],
 }
 
 impl Table {
-    /// Tables with their titles; the first line of each holds the headings.
+    /// Formats rows as tables with their titles; the first line of each has the headings.
     pub fn render(&self, rows: &[Row]) -> Vec<(String, Vec<Vec<String>>)> {
         let titles = distinct(rows, |row| self.title(row));
         let part = |title: String| {
@@ -74,7 +74,7 @@ impl Table {
 }
 
 impl Column {
-    /// The text of a cell; a dash where there is nothing.
+    /// Formats a cell; a dash if it is empty.
     fn of(self, row: &Row) -> String {
         let shown = match self {
             Self::Text(key) => return word(&row[key]),
@@ -99,7 +99,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// The different values in order of appearance.
+/// Returns the distinct values in order of appearance.
 fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
     let mut keys = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Error against the number of training pairs, with sparse measures: \[CTW24\], the same section.
+//! Error by the number of training pairs with sparse measures: \[CTW24\], the same section.
 
 use treeport::Method;
 

@@ -1,4 +1,4 @@
-//! How long training takes, and how its step grows: \[CTW24\], "Training time and convergence".
+//! Training time, and growth of the time of a step: \[CTW24\], "Training time and convergence".
 
 use std::time::Instant;
 
@@ -28,8 +28,8 @@ pub(super) const TRAINING_TIME: Experiment = Experiment {
         show: &[("ours", Column::Seconds("seconds")), ("paper", Column::Seconds("paper_seconds"))],
     }],
     figures: no_figures,
-    words: "Points in the plane, full-support measures. The paper says neither how many epochs nor how many pairs its times \
-took, so its figures stand beside ours and not in a ratio. `labels (exact)` is what the training labels cost with our \
+    words: "Points in the plane, full-support measures. The paper states neither the epochs nor the pairs of its times, \
+so its figures are listed beside ours without a ratio. `labels (exact)` is what the training labels cost with our \
 solver, on all threads; the trees are trained with the start included.",
 };
 
@@ -119,10 +119,10 @@ fn paper(method: &str, n: usize) -> Option<f64> {
     Some(row[column])
 }
 
-/// Pairs in a step.
+/// Pairs per step.
 const BATCH: usize = 20;
 
-/// Steps that are timed.
+/// Number of timed steps.
 const STEPS: usize = 5;
 
 fn growth_cells(setup: &Setup) -> Vec<Cell<'_>> {
@@ -142,7 +142,7 @@ fn step(n: usize, kind: Kind, seed: u64) -> Result<Row> {
     let mut rng = seeded(seed);
     let [start, other] = [random_merge_tree(n, &mut rng)?, random_merge_tree(n, &mut rng)?];
     let measures = sparse_measures(n, n, 2 * BATCH, &mut rng)?;
-    // A step's time does not depend on the values of labels.
+    // The time of a step does not depend on the values of labels.
     let data = labelled_by(&other, &measures)?;
     let options = LearnOptions {
         kind,

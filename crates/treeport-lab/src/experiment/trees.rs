@@ -1,4 +1,4 @@
-//! Hidden trees learned back, as cells: [`crate::noisy_trees`].
+//! Recovery of hidden trees, as cells: [`crate::noisy_trees`].
 
 use serde_json::json;
 use treeport::Linkage;
@@ -30,29 +30,30 @@ table says W₁ error; both are printed, and the paper's figure stands beside th
 tree of the noisy distances with edges fitted to the true ones, as in the paper's four-point example.",
 };
 
-/// Trees at each noise level in a glance.
+/// Trees per noise level in a quick run.
 const QUICK_TREES: usize = 3;
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     let trees = if setup.quick { setup.trees.min(QUICK_TREES) } else { setup.trees };
     let mut cells = Vec::new();
     for sigma in [2.0, 3.0, 4.0, 5.0] {
-        for way in RecoveryMethod::ALL {
-            let work =
-                move |_: &treeport::Progress<'_>| Ok(vec![row(sigma, way, trees, setup.seed)?]);
-            cells.push(Cell::new(format!("{sigma} {} {trees}", way.name()), work));
+        for recovery in RecoveryMethod::ALL {
+            let work = move |_: &treeport::Progress<'_>| {
+                Ok(vec![row(sigma, recovery, trees, setup.seed)?])
+            };
+            cells.push(Cell::new(format!("{sigma} {} {trees}", recovery.name()), work));
         }
     }
     cells
 }
 
-fn row(sigma: f64, way: RecoveryMethod, trees: usize, seed: u64) -> Result<Row> {
+fn row(sigma: f64, recovery: RecoveryMethod, trees: usize, seed: u64) -> Result<Row> {
     // Single linkage of the noisy distances, as in the paper.
-    let found = recover_many(trees as u64, sigma, seed, Linkage::Single, way)?;
+    let found = recover_many(trees as u64, sigma, seed, Linkage::Single, recovery)?;
     let of = |pick: fn(&Recovery) -> f64| spread(&found.iter().map(pick).collect::<Vec<_>>());
-    let paper = PAPER.iter().find(|p| p.0 == way && p.1 == sigma);
+    let paper = PAPER.iter().find(|p| p.0 == recovery && p.1 == sigma);
     Ok(json!({
-        "experiment": "noisy-trees", "kind": way.name(), "sigma": sigma, "trees": trees, "seed": seed,
+        "experiment": "noisy-trees", "kind": recovery.name(), "sigma": sigma, "trees": trees, "seed": seed,
         "tree_distance": of(|r| r.tree_distance), "relative_error": of(|r| r.relative_error),
         "absolute_error": of(|r| r.absolute_error),
         "paper_tree_distance": paper.map(|p| p.2), "paper_error": paper.map(|p| p.3),

@@ -1,11 +1,11 @@
-//! Clouds: measures that bring their own points.
+//! Random clouds: measures with their own points.
 
 use rand::RngExt;
 use treeport::{Clouds, Result};
 
 use super::{Random, normal};
 
-/// Clouds that are put together one after the other.
+/// Clouds that are appended point by point.
 #[derive(Default)]
 struct Stack {
     coordinates: Vec<f64>,
@@ -29,7 +29,7 @@ impl Stack {
     }
 }
 
-/// One of some places, by their weights.
+/// Draws an index by weights.
 fn one_of(weights: &[f64], rng: &mut Random) -> usize {
     let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
     let place = weights.iter().position(|weight| {
@@ -39,8 +39,9 @@ fn one_of(weights: &[f64], rng: &mut Random) -> usize {
     place.unwrap_or(weights.len() - 1)
 }
 
-/// Jets of 20 to 80 particles in the plane, around their center: one to three prongs, of which hard particles are
-/// nearer than soft ones; a few particles have most of the momentum. Nothing is simulated but that.
+/// Draws jets of 20 to 80 particles in the plane, centered: one to three prongs, with hard
+/// particles closer to the axis than soft ones; a few particles have most of the momentum. No other
+/// physics is simulated.
 ///
 /// # Errors
 /// No jets.
@@ -69,7 +70,7 @@ pub fn jets(count: usize, rng: &mut Random) -> Result<Clouds> {
     stack.finish(2)
 }
 
-/// Images of ten kinds as 33 points each, of equal mass: a line in four strokes, drawn by an unsteady hand.
+/// Draws images of ten kinds as 33 points of equal mass: a line of four noisy strokes.
 ///
 /// # Errors
 /// No images.
@@ -96,7 +97,7 @@ pub fn images(count: usize, rng: &mut Random) -> Result<Clouds> {
     stack.finish(2)
 }
 
-/// Samples of 100 cells in R¹⁰ each, of eight types, whose shares differ from sample to sample.
+/// Draws samples of 100 cells in R¹⁰ of eight types, whose shares differ between samples.
 ///
 /// # Errors
 /// No samples.

@@ -6,7 +6,7 @@ use rand::seq::index;
 use treeport::{Error, GroundMetric, Measures, Result};
 use treeport_report::sample::positive;
 
-/// Measures with independent uniform masses on all points, divided by their sum.
+/// Draws measures with independent uniform masses on all points, normalized.
 ///
 /// # Errors
 /// There are no points.
@@ -14,8 +14,8 @@ pub fn uniform_measures(points: usize, count: usize, rng: &mut Random) -> Result
     sparse_measures(points, points, count, rng)
 }
 
-/// The generator the authors of \[CTW24\] published: equal masses 1/k over a random subset whose
-/// size k is uniform in `1..=points`.
+/// Draws measures as the generator published by the authors of \[CTW24\] does: equal masses 1/k on
+/// a random subset whose size k is uniform in `1..=points`.
 ///
 /// # Errors
 /// There are no points.
@@ -28,7 +28,7 @@ pub fn subset_measures(points: usize, count: usize, rng: &mut Random) -> Result<
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
-/// Measures with independent uniform masses on `support` random points, divided by their sum.
+/// Draws measures with independent uniform masses on `support` random points, normalized.
 ///
 /// # Errors
 /// There are no points, or `support` is not in `1..=points`.
@@ -46,8 +46,8 @@ pub fn sparse_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
-/// Measures on `support` points of three clusters each, where point k is in cluster k mod
-/// `clusters`, with independent uniform masses divided by their sum.
+/// Draws measures on `support` points of three clusters each, with independent uniform masses,
+/// normalized. Point k is in cluster k mod `clusters`.
 ///
 /// # Errors
 /// There are fewer points than clusters.
@@ -69,9 +69,9 @@ pub fn clustered_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
-/// Measures like documents: about `words` words each, from half to one and a half times as many, seven
-/// of ten from three of the clusters, where point k is in cluster k mod `clusters`, the others from
-/// any; some words of a cluster are much more frequent than others.
+/// Draws measures that resemble documents: between half and one and a half times `words` words
+/// each; seven of ten are from three clusters, the others from any, and some words of a cluster are
+/// much more frequent than others. Point k is in cluster k mod `clusters`.
 ///
 /// # Errors
 /// There are fewer points than clusters, or no words.
@@ -99,8 +99,8 @@ pub fn documents(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
-/// Measures with independent uniform masses on `support` of the `around` points nearest to a random
-/// one, divided by their sum.
+/// Draws measures with independent uniform masses on `support` of the `around` points nearest to a
+/// random point, normalized.
 ///
 /// # Errors
 /// There are fewer than `support` points around, or none.

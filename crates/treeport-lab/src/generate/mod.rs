@@ -1,7 +1,7 @@
 //! Seeded random inputs: measures, points, trees and pairs.
 //!
-//! Everything draws from one generator handed in by the caller, in a fixed order and on one thread,
-//! so a seed names a data set.
+//! All draws come from one generator passed by the caller, in a fixed order and on one thread, so
+//! that a seed determines the data set.
 //!
 //! # Example
 //! ```
@@ -30,12 +30,12 @@ pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_
 use rand::RngExt;
 use treeport::{Labelled, Measures, Result, Tree, silent};
 
-/// The pairs (0, 1), (2, 3), …: every measure is in one.
+/// Returns the pairs (0, 1), (2, 3), …, so that every measure is in one pair.
 pub fn couples(count: usize) -> Vec<(usize, usize)> {
     (0..count).map(|k| (2 * k, 2 * k + 1)).collect()
 }
 
-/// All [`couples`] of measures with their distances on a tree: labels that cost nothing.
+/// Labels all [`couples`] of measures by their distances on a tree, at no cost.
 ///
 /// # Errors
 /// Measures on other points than the tree's leaves, or fewer than two.
@@ -45,7 +45,7 @@ pub fn labelled_by(tree: &Tree, measures: &Measures) -> Result<Labelled> {
     Labelled::new(measures, pairs, distances)
 }
 
-/// One draw from N(0, 1), by Box and Muller: exact, and with no table to get wrong.
+/// Draws from N(0, 1) by the Box–Muller transform, which is exact and needs no table.
 fn normal(rng: &mut Random) -> f64 {
     // 1 − u is in (0, 1], so the logarithm is finite.
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();

@@ -1,9 +1,9 @@
-//! Random points, as rows of coordinates one after the other.
+//! Random points as row-major coordinates.
 
 use super::{Random, normal};
 use rand::RngExt;
 
-/// `n` points with every coordinate uniform in `low..high`.
+/// Draws `n` points with coordinates uniform in `low..high`.
 ///
 /// # Panics
 /// If `low` is not below `high`.
@@ -11,13 +11,13 @@ pub fn uniform_points(n: usize, dim: usize, low: f64, high: f64, rng: &mut Rando
     (0..n * dim).map(|_| rng.random_range(low..high)).collect()
 }
 
-/// `n` points with every coordinate from N(0, 1).
+/// Draws `n` points with coordinates from N(0, 1).
 pub fn gaussian_points(n: usize, dim: usize, rng: &mut Random) -> Vec<f64> {
     (0..n * dim).map(|_| normal(rng)).collect()
 }
 
-/// `n` points around `clusters` centers of the cube [−1, 1]^dim, which take turns: 0.3·N(0, 1) from
-/// the center along every axis.
+/// Draws `n` points around `clusters` centers in the cube [−1, 1]^dim, in rotation: 0.3·N(0, 1)
+/// from the center along every axis.
 pub fn clustered_points(n: usize, dim: usize, clusters: usize, rng: &mut Random) -> Vec<f64> {
     let centers = uniform_points(clusters, dim, -1.0, 1.0, rng);
     let mut points = gaussian_points(n, dim, rng);

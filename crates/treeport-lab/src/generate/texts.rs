@@ -1,5 +1,5 @@
-//! Collections of documents that look like those people have: words as vectors with few leading
-//! directions, in topics, and common words in most documents.
+//! Random documents that resemble real collections: word vectors with few leading directions,
+//! topics, and common words in most documents.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,37 +9,37 @@ use treeport::{Measures, Result};
 
 use super::{Random, normal};
 
-/// Topics of a field, and fields there are.
+/// Topics per field, and number of fields.
 const TOPICS: usize = 10;
 const FIELDS: usize = 40;
 
-/// The share of a document's words that come from its topics.
+/// Share of a document's words that come from its topics.
 const ON_TOPIC: f64 = 0.65;
 
-/// What texts are like.
+/// Parameters of texts.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    /// Words there are.
+    /// Size of the vocabulary.
     pub vocabulary: usize,
-    /// Coordinates of a word.
+    /// Dimension of the word vectors.
     pub dim: usize,
-    /// The fewest and the most different words of a document; most have about their geometric mean.
+    /// Range of the number of different words per document, concentrated near the geometric mean.
     pub words: RangeInclusive<usize>,
 }
 
 impl Texts {
-    /// Posts as newsgroups have them: about 65 of 21,366 words with 384 coordinates.
+    /// Parameters of newsgroup posts: about 65 of 21,366 words with 384 coordinates.
     pub fn posts() -> Self {
         Self { vocabulary: 21_366, dim: 384, words: 20..=200 }
     }
 
-    /// Documents of about so many of 10,000 words with 300 coordinates.
+    /// Parameters of documents of about `words` of 10,000 words with 300 coordinates.
     pub fn short(words: usize) -> Self {
         Self { vocabulary: 10_000, dim: 300, words: (words / 2).max(1)..=words * 2 }
     }
 
-    /// Vectors of length 1, row after row: parts that all words share, those of a field and those of a
-    /// topic share, and one of their own, all with axes that matter less and less.
+    /// Draws word vectors of length 1, in row-major order: sums of components shared by all words,
+    /// by a field, by a topic, and individual ones, with decreasing variance along the axes.
     pub fn vectors(&self, rng: &mut Random) -> Vec<f64> {
         let mut draw = |count: usize| -> Vec<f64> {
             let axis = |at: usize| ((at % self.dim + 1) as f64).powf(-0.4);
@@ -66,7 +66,7 @@ impl Texts {
         vectors
     }
 
-    /// Documents with a field each and two of its topics.
+    /// Draws documents, each with one field and two of its topics.
     ///
     /// # Errors
     /// None: they are measures.
@@ -80,7 +80,7 @@ impl Texts {
 
     fn document(&self, of_topic: &[Vec<usize>], rng: &mut Random) -> BTreeMap<usize, f64> {
         let (least, most) = (*self.words.start() as f64, *self.words.end() as f64);
-        // The mean of three is near the middle more often than not.
+        // The mean of three uniform numbers is concentrated near the middle.
         let share = (0..3).map(|_| rng.random::<f64>()).sum::<f64>() / 3.0;
         let words = (least * (most / least).powf(share)).round() as usize;
         let field = rng.random_range(0..FIELDS);
@@ -100,12 +100,12 @@ impl Texts {
     }
 }
 
-/// The topic of a word, whose number is its rank by frequency.
+/// Returns the topic of a word, whose number is its rank by frequency.
 fn topic_of(word: usize) -> usize {
     word.wrapping_mul(7919) % (FIELDS * TOPICS)
 }
 
-/// A rank below `count`, with a probability like 1/(rank + `flat`).
+/// Draws a rank below `count` with probability proportional to 1/(rank + `flat`).
 fn common_rank(count: usize, flat: f64, rng: &mut Random) -> usize {
     let rank = flat * ((count as f64 / flat + 1.0).powf(rng.random::<f64>()) - 1.0);
     (rank as usize).min(count - 1)

@@ -5,14 +5,14 @@ use super::{Random, normal};
 use rand::RngExt;
 use treeport::{Error, Result, Tree};
 
-/// A uniformly random labelled tree on `nodes` nodes with unit edges; its ends are the points.
+/// Draws a uniformly random labeled tree with `nodes` nodes and unit edges.
 ///
-/// The tree comes from a random Prüfer code, every code being one of the n^(n−2) labelled trees.
-/// Nodes of degree 1 become the points; the root is the first other node. Inner nodes with one
-/// child stay.
+/// The tree comes from a random Prüfer code; every code is one of the n^(n−2) labeled trees. Nodes
+/// of degree 1 become the points; the root is the first other node. Inner nodes with one child are
+/// kept.
 ///
 /// # Errors
-/// Fewer than three nodes: the root would have to be a point.
+/// Fewer than three nodes: the root would be a point.
 pub fn random_unit_tree(nodes: usize, rng: &mut Random) -> Result<Tree> {
     if nodes < 3 {
         return Err(Error::BadOption {
@@ -30,7 +30,7 @@ pub fn random_unit_tree(nodes: usize, rng: &mut Random) -> Result<Tree> {
     root_at_inner_node(&neighbors)
 }
 
-/// The edges of the tree with this Prüfer code, joining the lowest free end first.
+/// Decodes a Prüfer code to edges, taking the lowest node of degree 1 first.
 fn decode_prufer(code: &[usize]) -> Vec<(usize, usize)> {
     let nodes = code.len() + 2;
     let mut degree = vec![1usize; nodes];
@@ -51,8 +51,8 @@ fn decode_prufer(code: &[usize]) -> Vec<(usize, usize)> {
     edges
 }
 
-/// Numbers ends as points in order, the others from the farthest to the root, as [`Tree::new`]
-/// needs.
+/// Numbers nodes of degree 1 as points in order, and the others from the farthest to the root, as
+/// [`Tree::new`] requires.
 fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     let nodes = neighbors.len();
     let is_end = |v: usize| neighbors[v].len() == 1;
@@ -82,20 +82,20 @@ fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     Tree::new(ends.count(), renumbered, length)
 }
 
-/// Path lengths between all leaves of a tree, in the order of condensed distances.
+/// Computes path lengths between all leaves of a tree, in condensed order.
 pub fn leaf_distances(tree: &Tree) -> Vec<f64> {
     let n = tree.leaves();
     let row = |i: usize| (i + 1..n).map(move |j| tree.leaf_distance(i, j));
     (0..n).flat_map(row).collect()
 }
 
-/// The distances with symmetric noise from N(0, 2σ²) added, those below 0 set to 0.
+/// Adds symmetric noise from N(0, 2σ²) to distances and clamps them at 0.
 ///
 /// The variance is 2σ², as in \[CTW24\]: noise of variance σ² on both halves of the matrix, added
 /// up.
 ///
 /// # Errors
-/// A `sigma` that is negative or not finite.
+/// `sigma` is negative or not finite.
 pub fn noisy_distances(condensed: &[f64], sigma: f64, rng: &mut Random) -> Result<Vec<f64>> {
     if !(sigma >= 0.0 && sigma.is_finite()) {
         return Err(Error::BadOption {
@@ -108,7 +108,7 @@ pub fn noisy_distances(condensed: &[f64], sigma: f64, rng: &mut Random) -> Resul
     Ok(condensed.iter().map(|d| (d + deviation * normal(rng)).max(0.0)).collect())
 }
 
-/// A binary ultrametric tree that merges two random clusters at a time, at heights up to 1.
+/// Draws a binary ultrametric tree that merges two random clusters at a time, at heights up to 1.
 ///
 /// # Errors
 /// No leaves.

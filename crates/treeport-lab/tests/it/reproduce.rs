@@ -132,7 +132,10 @@ fn what_cannot_be_read_or_reported_is_said() {
     std::fs::create_dir(folder.path("runs")).expect("a new folder");
     folder.write("runs/growth.rows", "not json\n");
     let shown = folder.run("reproduce growth --quick -o runs");
-    assert!(shown.contains("is no journal of such a job") && shown.contains("exit 2"), "{shown}");
+    assert!(
+        shown.contains("is not a journal of such a job") && shown.contains("exit 2"),
+        "{shown}"
+    );
     let shown = folder.run("reproduce nothing");
     assert!(shown.contains("random-starts") && shown.contains("exit 2"), "{shown}");
 }

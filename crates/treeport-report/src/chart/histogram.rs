@@ -1,17 +1,17 @@
-//! How errors are spread.
+//! Histogram of errors.
 
 use std::fmt::Write;
 
-use super::{AREA, Frame, axis_names, nothing, percent, quantile};
+use super::{AREA, Frame, axis_names, no_data, percent, quantile};
 use crate::area::PlotArea;
 use crate::svg::{Place, num, tick_text};
 
 const BINS: usize = 31;
 
-/// Counts of signed relative errors, (predicted − exact) / exact, with a line where there is none.
+/// Draws a histogram of signed relative errors, (predicted − exact) / exact, with a line at 0.
 ///
-/// The range holds 98 % of the errors and is the same on both sides; what lies beyond is counted in
-/// the first and the last bar.
+/// The range is symmetric and contains 98 % of the errors; errors beyond it are counted in the
+/// first and the last bar.
 ///
 /// # Example
 /// ```
@@ -21,7 +21,7 @@ const BINS: usize = 31;
 pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {
     let errors: Vec<f64> = errors.iter().copied().filter(|e| e.is_finite()).collect();
     if errors.is_empty() {
-        return nothing(title, place);
+        return no_data(title, place);
     }
     let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
     sizes.sort_by(f64::total_cmp);
@@ -58,7 +58,7 @@ pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {
     out + "</svg>\n"
 }
 
-/// The errors that a bar counts.
+/// Describes the range of a bar.
 fn range_text(bin: usize, low: f64, width: f64) -> String {
     match bin {
         0 => format!("below {}", percent(low + width)),

@@ -1,12 +1,12 @@
-//! How narrow certified bounds are.
+//! Chart of certified bounds.
 
 use std::fmt::Write;
 
-use super::{Frame, axis_names, nothing, percent};
+use super::{Frame, axis_names, no_data, percent};
 use crate::svg::{Place, num, tick_text};
 
-/// Bounds of every pair as shares of its exact distance, the narrowest first; the line at 100 % is
-/// the exact distance. `bounds` are (lower, upper); pairs at distance 0 are left out.
+/// Draws the bounds of every pair as shares of its exact distance, the narrowest first; the line at
+/// 100 % is the exact distance. `bounds` are (lower, upper); pairs at distance 0 are omitted.
 ///
 /// # Example
 /// ```
@@ -19,7 +19,7 @@ pub fn intervals_svg(title: &str, bounds: &[(f64, f64)], exact: &[f64], place: P
     let mut shares: Vec<(f64, f64)> =
         shares.filter(|(l, u)| l.is_finite() && u.is_finite()).collect();
     if shares.is_empty() {
-        return nothing(title, place);
+        return no_data(title, place);
     }
     shares.sort_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
     let (low, high) =

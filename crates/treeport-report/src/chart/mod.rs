@@ -1,8 +1,8 @@
-//! How good predictions are, as pictures: against the exact distances, as a histogram, and by the
-//! size of the supports.
+//! Charts of prediction quality: against exact distances, as a histogram, and by the size of
+//! supports.
 //!
-//! The same drawings stand in the report page and, by `treeport plot`, in papers. An element that
-//! has something to say carries it in `data-tip`, which the page shows and other viewers ignore.
+//! The report page and, by `treeport plot`, papers use the same drawings. An element with a tooltip
+//! has it in `data-tip`, which the page shows and other viewers ignore.
 
 mod histogram;
 mod intervals;
@@ -22,24 +22,24 @@ use crate::svg::{self, Place, escape, num};
 const AREA: PlotArea =
     PlotArea { width: 640.0, height: 400.0, left: 72.0, right: 620.0, top: 48.0, bottom: 346.0 };
 
-/// Two linear axes around the area where data are drawn.
+/// Two linear axes around the plot area.
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),
 }
 
 impl Frame {
-    /// Horizontal place of a value, inside the area.
+    /// Horizontal coordinate of a value, clamped to the area.
     fn at_x(&self, value: f64) -> f64 {
         AREA.x(part(value, self.x))
     }
 
-    /// Vertical place of a value, inside the area.
+    /// Vertical coordinate of a value, clamped to the area.
     fn at_y(&self, value: f64) -> f64 {
         AREA.y(part(value, self.y))
     }
 
-    /// A drawing with a horizontal grid and values along the vertical axis.
+    /// Starts a drawing with a horizontal grid and values along the vertical axis.
     fn open(&self, title: &str, place: Place, show: fn(f64) -> String) -> String {
         let mut out = AREA.open(title, place);
         for tick in svg::ticks(self.y.0, self.y.1, 6) {
@@ -48,7 +48,7 @@ impl Frame {
         out
     }
 
-    /// Values below the horizontal axis.
+    /// Draws values below the horizontal axis.
     fn x_ticks(&self, out: &mut String, show: fn(f64) -> String) {
         for tick in svg::ticks(self.x.0, self.x.1, 7) {
             AREA.below(out, self.at_x(tick), &show(tick));
@@ -56,12 +56,12 @@ impl Frame {
     }
 }
 
-/// Where a value lies in a range, from 0 to 1.
+/// Maps a value to its position in a range, from 0 to 1.
 fn part(value: f64, (low, high): (f64, f64)) -> f64 {
     if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
 }
 
-/// What the two axes mean: below, and at the top left.
+/// Draws the titles of the axes, below and at the top left.
 fn axis_names(out: &mut String, x_name: &str, y_name: &str) {
     let (x, y) = (num(AREA.x(0.5)), num(AREA.bottom + 38.0));
     let (x_name, y_name) = (escape(x_name), escape(y_name));
@@ -73,8 +73,8 @@ fn axis_names(out: &mut String, x_name: &str, y_name: &str) {
     );
 }
 
-/// Where there is nothing to draw, a sentence says so.
-fn nothing(title: &str, place: Place) -> String {
+/// Draws a picture without data, which says that no pair can be drawn.
+fn no_data(title: &str, place: Place) -> String {
     let mut out = AREA.open(title, place);
     let (x, y) = (num(AREA.width / 2.0), num(AREA.height / 2.0));
     let _ = writeln!(
@@ -84,13 +84,13 @@ fn nothing(title: &str, place: Place) -> String {
     out + "</svg>\n"
 }
 
-/// A share as a percentage of few digits.
+/// Formats a share as a percentage with few digits.
 fn percent(share: f64) -> String {
     let text = svg::tick_text((share * 1e4).round() / 100.0);
     format!("{} %", text.replace('-', "−"))
 }
 
-/// The value below which `share` of the sorted values lie.
+/// Returns a quantile of sorted values, with linear interpolation.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);

@@ -1,29 +1,29 @@
-//! Predicted against exact distances.
+//! Scatter plot of predicted against exact distances.
 
 use std::fmt::Write;
 
-use super::{Frame, axis_names, nothing};
+use super::{Frame, axis_names, no_data};
 use crate::svg::{Place, escape, num, tick_text};
 
-/// One pair of measures.
+/// A pair of measures in the plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
-    /// Its exact distance.
+    /// Exact distance.
     pub exact: f64,
-    /// The model's distance.
+    /// Distance predicted by the model.
     pub predicted: f64,
-    /// The text that the page shows for it.
+    /// Tooltip in the page.
     pub tip: String,
-    /// Its place in the page's list of plans, if it has one.
+    /// Index in the page's list of plans, if any.
     pub plan: Option<usize>,
 }
 
-/// More dots than this are thinned out evenly: they would only hide one another.
+/// Maximum number of dots; more are thinned out evenly, because they would overlap.
 const MOST_DOTS: usize = 2000;
 
-/// One dot for every pair, and the diagonal on which a perfect model would put them.
+/// Draws one dot per pair, and the diagonal of perfect predictions.
 ///
-/// Both axes have the same range. Pairs that are not finite are left out.
+/// Both axes have the same range. Pairs that are not finite are omitted.
 ///
 /// # Example
 /// ```
@@ -35,11 +35,11 @@ pub fn scatter_svg(title: &str, dots: &[Dot], unit: &str, place: Place) -> Strin
     let finite: Vec<&Dot> =
         dots.iter().filter(|d| d.exact.is_finite() && d.predicted.is_finite()).collect();
     if finite.is_empty() {
-        return nothing(title, place);
+        return no_data(title, place);
     }
     let largest = finite.iter().map(|d| d.exact.max(d.predicted)).fold(0.0, f64::max);
     let smallest = finite.iter().map(|d| d.exact.min(d.predicted)).fold(largest, f64::min);
-    // Distances that are all alike would be a speck in the corner of a range from 0.
+    // Nearly equal distances would be a speck in the corner of a range from 0.
     let low = if smallest > 0.3 * largest { smallest - 0.05 * (largest - smallest) } else { 0.0 };
     let range = (low, if largest > 0.0 { largest + 0.02 * (largest - low) } else { 1.0 });
     let frame = Frame { x: range, y: range };

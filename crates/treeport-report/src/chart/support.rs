@@ -1,19 +1,18 @@
-//! Whether large measures are predicted better than small ones.
+//! Chart of errors by the size of supports.
 
 use std::fmt::Write;
 
-use super::{AREA, Frame, axis_names, nothing, percent, quantile};
+use super::{AREA, Frame, axis_names, no_data, percent, quantile};
 use crate::svg::{Place, num};
 
-/// Groups of about the same number of pairs, at most.
+/// Maximum number of groups, of about equal numbers of pairs.
 const GROUPS: usize = 8;
 
-/// Relative errors by the number of points in the two supports together: for each of up to eight
-/// groups the median, a box from the lower to the upper quarter, and a line from the lowest to the
-/// highest tenth.
+/// Draws relative errors by the total size of the two supports: for each of up to eight groups the
+/// median, a box between the quartiles, and a line between the first and the last decile.
 ///
 /// # Panics
-/// If there is not one error for every size.
+/// If `sizes` and `errors` have different lengths.
 ///
 /// # Example
 /// ```
@@ -25,7 +24,7 @@ pub fn support_svg(title: &str, sizes: &[usize], errors: &[f64], place: Place) -
     let pairs = sizes.iter().zip(errors).filter(|(_, e)| e.is_finite());
     let mut pairs: Vec<(usize, f64)> = pairs.map(|(&size, e)| (size, e.abs())).collect();
     if pairs.is_empty() {
-        return nothing(title, place);
+        return no_data(title, place);
     }
     pairs.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let groups = groups(&pairs);
@@ -45,7 +44,8 @@ pub fn support_svg(title: &str, sizes: &[usize], errors: &[f64], place: Place) -
     out + "</svg>\n"
 }
 
-/// Smallest and largest size, and sorted errors, of each group; equal sizes stay together.
+/// Returns the smallest and largest size and the sorted errors of each group; equal sizes share a
+/// group.
 fn groups(pairs: &[(usize, f64)]) -> Vec<(usize, usize, Vec<f64>)> {
     let least = pairs.len().div_ceil(GROUPS);
     let mut groups: Vec<(usize, usize, Vec<f64>)> = Vec::new();

@@ -1,8 +1,8 @@
-//! The main job end to end on a built-in data set: 200 cities, and who lives near whom.
+//! The demo: the complete workflow on a built-in data set of 200 cities.
 //!
-//! A measure is a region: the people of the cities around a random center. Its transport distances
-//! are along great circles. A tree is learned from exact distances of some pairs, and compared with
-//! exact distances of regions that it was not trained on.
+//! A measure is a region: the people of the cities around a random center, with great-circle
+//! distances as ground metric. A tree is learned from exact distances of some pairs and compared
+//! with exact distances of other regions.
 
 mod regions;
 
@@ -22,7 +22,7 @@ use crate::timing::{time_exact, time_model};
 
 pub use regions::regional_measures;
 
-/// Regions and pairs of them for training, and others for testing.
+/// Numbers of regions and of pairs for training and for testing.
 const TRAINING: (usize, usize) = (200, 2_000);
 const TESTS: (usize, usize) = (100, 500);
 
@@ -33,31 +33,31 @@ pub struct Demo {
     pub cities: Vec<City>,
     /// Great-circle distances in km.
     pub metric: GroundMetric,
-    /// Regions to learn from.
+    /// Regions for training.
     pub training: Labelled,
-    /// Regions that only test.
+    /// Regions for testing.
     pub test: Labelled,
-    /// Seconds for one exact distance on one thread.
+    /// Seconds per exact distance on one thread.
     pub exact_seconds: f64,
 }
 
-/// One line of the demo's table.
+/// A line of the demo's table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The predictor.
     pub name: &'static str,
-    /// Its score.
+    /// Score of the predictor.
     pub score: Score,
 }
 
 impl Demo {
-    /// Pairs to solve exactly, in all.
+    /// Number of pairs to solve exactly.
     pub const PAIRS: usize = TRAINING.1 + TESTS.1;
 
-    /// Draws the regions and solves the pairs; `progress` counts pairs and may stop.
+    /// Draws the regions and solves the pairs; `progress` counts pairs and may cancel.
     ///
     /// # Errors
-    /// `Cancelled` when asked to stop.
+    /// `Cancelled` if `progress` requests a stop.
     pub fn new(seed: u64, progress: &Progress<'_>) -> Result<Self> {
         let cities = cities();
         let distances = condensed_distances(&cities);
@@ -75,7 +75,7 @@ impl Demo {
         Ok(Self { cities, metric, training, test, exact_seconds })
     }
 
-    /// The tree that learning starts from.
+    /// Builds the tree from which learning starts.
     ///
     /// # Errors
     /// None.
@@ -94,7 +94,7 @@ impl Demo {
         Ok(Fit { model: fitted.model.with_names(names)?, ..fitted })
     }
 
-    /// The scores of the learned tree, its start and the two null baselines on the test pairs.
+    /// Scores the learned tree, its start and the two null baselines on the test pairs.
     ///
     /// # Errors
     /// None.
@@ -116,7 +116,7 @@ impl Demo {
         Ok(predictions.into_iter().map(line).collect())
     }
 
-    /// A region by its largest city.
+    /// Names a region by its largest city.
     fn region_name(&self, region: &Measure<'_>) -> String {
         let largest = region.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(city, _)| city);
         match region.support().len() {
@@ -125,7 +125,7 @@ impl Demo {
         }
     }
 
-    /// The page about a learned tree, with the table and the time of one tree distance.
+    /// Builds the page of a learned tree, with the table and the time of a tree distance.
     ///
     /// # Errors
     /// None.
@@ -192,7 +192,7 @@ impl Demo {
         })
     }
 
-    /// Seconds for one distance of a model on one thread, between prepared measures.
+    /// Measures the seconds per distance of a model on one thread, between prepared measures.
     ///
     /// # Errors
     /// None.
@@ -202,5 +202,5 @@ impl Demo {
     }
 }
 
-/// The name of the model in the table and in the page.
+/// Name of the model in the table and in the page.
 const LEARNED: &str = "learned tree";

@@ -1,4 +1,4 @@
-//! Random regions: measures that look like the people around a center.
+//! Random regions: measures that resemble the population around a center.
 
 use rand::RngExt;
 use treeport::{Error, Measures, Result};
@@ -6,19 +6,20 @@ use treeport::{Error, Measures, Result};
 use crate::cities::{City, great_circle_km};
 use crate::sample::{Random, positive};
 
-/// Smallest and largest reach of a regional measure, in kilometers.
-const REACH_KM: (f64, f64) = (300.0, 5000.0);
-/// Fewest and most cities drawn for a regional measure.
+/// Range of the length scale of a region, in kilometers.
+const LENGTH_SCALE_KM: (f64, f64) = (300.0, 5000.0);
+/// Range of the number of cities in a region.
 const REGION_SIZE: (usize, usize) = (5, 80);
-/// Masses below this fraction of the largest are dropped: moving them across the whole Earth would
-/// change a label by less than its rounding.
+/// Masses below this fraction of the largest are dropped: moving them across the Earth changes a
+/// label by less than its rounding.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Measures that look like a region's demand: each is centered on a random city.
+/// Draws measures that resemble the demand of a region, each centered at a random city.
 ///
-/// City i gets mass ∝ populationᵢ · exp(−dᵢ/s) · u with dᵢ its distance from the center, u uniform,
-/// and the reach s log-uniform between 300 and 5000 km. It lives on 5 to 80 cities, drawn without
-/// repeats with odds exp(−dᵢ/s), so that neighbors of the center are seldom skipped.
+/// City i gets mass ∝ populationᵢ · exp(−dᵢ/s) · u, where dᵢ is its distance from the center, u is
+/// uniform, and the length scale s is log-uniform between 300 and 5000 km. The support has 5 to 80
+/// cities, drawn without replacement with weights exp(−dᵢ/s), so that cities near the center are
+/// seldom omitted.
 ///
 /// # Errors
 /// There are no cities.
@@ -32,11 +33,11 @@ pub fn regional_measures(cities: &[City], count: usize, rng: &mut Random) -> Res
 
 fn regional_row(cities: &[City], rng: &mut Random) -> Vec<(usize, f64)> {
     let center = &cities[rng.random_range(0..cities.len())];
-    let reach = (rng.random_range(REACH_KM.0.ln()..REACH_KM.1.ln())).exp();
+    let length_scale = (rng.random_range(LENGTH_SCALE_KM.0.ln()..LENGTH_SCALE_KM.1.ln())).exp();
     let size = rng.random_range(REGION_SIZE.0..=REGION_SIZE.1).min(cities.len());
     let closeness: Vec<f64> =
-        cities.iter().map(|c| (-great_circle_km(c, center) / reach).exp()).collect();
-    // Weighted draw without repeats: the smallest of exponential waiting times −ln(u)/weight.
+        cities.iter().map(|c| (-great_circle_km(c, center) / length_scale).exp()).collect();
+    // Weighted sampling without replacement: the smallest exponential waiting times −ln(u)/weight.
     let mut waiting: Vec<(f64, usize)> = closeness
         .iter()
         .enumerate()

@@ -1,8 +1,7 @@
-//! A tree as a picture: root on the left, leaves with their names on the right.
+//! Dendrograms: pictures of trees with the root at the left and named leaves at the right.
 //!
-//! A leaf ends at its own distance from the root, so trees that are not ultrametric and nodes with
-//! many children are drawn as they are. All passes are loops over the tree's node order: a chain of
-//! 20,000 nodes needs no more stack than a single one.
+//! A leaf is drawn at its distance from the root, so trees need not be ultrametric or binary. All
+//! passes are loops over the tree's node order, so a chain of 20,000 nodes needs no recursion.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,20 +10,21 @@ use treeport::{Model, Tree};
 
 use crate::svg::{self, Place, escape, group_class, num};
 
-/// How to draw a tree.
+/// Options of a drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DendrogramOptions {
     /// Heading of the picture.
     pub title: String,
-    /// Unit of the lengths, for the axis: `km`; empty for none.
+    /// Unit of lengths for the axis, such as `km`; empty for none.
     pub unit: String,
-    /// Width of the picture in pixels; the height follows from the number of leaves.
+    /// Width in pixels; the height depends on the number of leaves.
     pub width: f64,
-    /// Pixels from one leaf to the next while names are shown.
+    /// Pixels between leaves if names are shown.
     pub leaf_height: f64,
-    /// A group name for every leaf, which gives it and its subtrees a color; `None`: no groups.
+    /// Name of the group of every leaf, which determines the color of its subtrees; `None` for no
+    /// groups.
     pub groups: Option<Vec<String>>,
-    /// Trees with more leaves than this are drawn without names, in bounded height.
+    /// Largest number of leaves with names; larger trees have a bounded height.
     pub label_limit: usize,
 }
 
@@ -41,20 +41,21 @@ impl Default for DendrogramOptions {
     }
 }
 
-/// Height of the drawing area when there is no room for names.
+/// Height of the plot area without names.
 const TALLEST_WITHOUT_NAMES: f64 = 4000.0;
 const MARGIN: f64 = 16.0;
-/// Width of a letter of a leaf's name, a little more than the average at 9.5 px.
+/// Width of a letter of a leaf's name, slightly above the average at 9.5 px.
 const LETTER: f64 = 5.3;
-/// Radius of the bend where an edge leaves its parent.
+/// Radius of the bend of an edge at its parent.
 const BEND: f64 = 2.5;
 
-/// The tree as an SVG picture for light and dark pages; of a forest the tree that counts most, and
-/// the picture says so.
+/// Draws a tree as an SVG picture for light and dark pages. For a forest, it draws the tree with
+/// the largest weight and says so.
 ///
-/// Children stand in order of size, so the largest subtree is always lowest and no edges cross. A
-/// subtree whose leaves all belong to one group has its color. On an ultrametric tree the axis
-/// gives the distance between leaves that meet there, on others the distance from the root.
+/// Children are sorted by size with the largest subtree lowest, and edges do not cross. A subtree
+/// whose leaves all belong to one group has the group's color. The axis of an ultrametric tree
+/// shows the distance between leaves that meet there, that of other trees the distance from the
+/// root.
 ///
 /// # Complexity
 /// O(n log n) time, O(n) memory.
@@ -71,7 +72,7 @@ pub fn dendrogram_svg(model: &Model, options: &DendrogramOptions) -> String {
     let chosen = heaviest(model);
     let tree = &model.trees()[chosen];
     let groups = LeafGroups::new(tree, options.groups.as_deref());
-    // A line about which tree it is.
+    // A line for the number of the tree.
     let above = usize::from(model.tree().is_none());
     let layout = Layout::new(tree, options, above + legend_rows(&groups.names, options.width));
     let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title, Place::File);
@@ -93,17 +94,17 @@ pub fn dendrogram_svg(model: &Model, options: &DendrogramOptions) -> String {
     out + "</svg>\n"
 }
 
-/// The tree that counts most; the first of them where several do.
+/// Returns the tree with the largest weight; the first in a tie.
 pub(crate) fn heaviest(model: &Model) -> usize {
     let weights = model.weights();
     (1..weights.len()).fold(0, |best, k| if weights[k] > weights[best] { k } else { best })
 }
 
-/// Which group a whole subtree belongs to.
+/// Groups of subtrees.
 pub(crate) struct LeafGroups {
     /// Group names in order of first appearance.
     pub(crate) names: Vec<String>,
-    /// For every node, the group all its leaves share.
+    /// For every node the group of all its leaves, if they share one.
     pub(crate) of: Vec<Option<usize>>,
 }
 
@@ -132,7 +133,7 @@ impl LeafGroups {
     }
 }
 
-/// Where everything stands, in pixels.
+/// Positions in pixels.
 struct Layout {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -148,7 +149,7 @@ impl Layout {
         let leaves = tree.leaves();
         let names = leaves <= options.label_limit;
         let longest = (0..leaves).map(|i| tree.name(i).chars().count()).max().unwrap_or(0);
-        // Names never take more than half of the picture.
+        // Names take at most half of the picture.
         let room =
             if names { (longest as f64 * LETTER + 8.0).min(options.width / 2.0) } else { 0.0 };
         let (left, right) = (MARGIN, options.width - MARGIN - room);
@@ -171,7 +172,7 @@ impl Layout {
     }
 }
 
-/// Puts every inner node half-way between its first and its last child.
+/// Centers every inner node between its first and last child.
 fn center_parents(tree: &Tree, y: &mut [f64]) {
     let mut extent = vec![(f64::INFINITY, f64::NEG_INFINITY); tree.nodes()];
     for v in 0..tree.nodes() {
@@ -183,7 +184,7 @@ fn center_parents(tree: &Tree, y: &mut [f64]) {
     }
 }
 
-/// Leaves from top to bottom: depth first, small subtrees before large ones, then by number.
+/// Returns the leaves from top to bottom: depth first, small subtrees first, then by number.
 fn leaf_order(tree: &Tree) -> Vec<usize> {
     let mut size = vec![0usize; tree.nodes()];
     for v in 0..tree.nodes() {
@@ -206,7 +207,7 @@ fn leaf_order(tree: &Tree) -> Vec<usize> {
     order
 }
 
-/// Where each group's swatch stands: (x, row).
+/// Returns the position of each group's swatch: (x, row).
 fn legend_places(names: &[String], width: f64) -> Vec<(f64, usize)> {
     let (mut x, mut row) = (MARGIN, 0);
     let mut places = Vec::with_capacity(names.len());
@@ -241,7 +242,7 @@ fn draw_legend(out: &mut String, names: &[String], above: usize, width: f64) {
     }
 }
 
-/// Grid lines with their values above and below, and what they mean.
+/// Draws grid lines with values above and below, and the title of the axis.
 fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
     let deepest = tree.root_distances().into_iter().fold(0.0, f64::max);
     let ultrametric = tree.is_ultrametric();
@@ -258,7 +259,7 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
         let part = if ultrametric { 1.0 - part } else { part };
         let x = num(layout.left + part * (layout.right - layout.left));
         let _ = writeln!(out, "<path class=\"tp-grid\" d=\"M{x} {top}V{bottom}\"/>");
-        // Values at the ends would stick out of the picture if they were centered.
+        // Centered values at the ends would extend beyond the picture.
         let anchor = if part < 0.03 { "start" } else { "middle" };
         for y in [layout.top - 9.0, layout.bottom + 16.0] {
             let (y, text) = (num(y), svg::tick_text(tick));
@@ -275,7 +276,7 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
     }
 }
 
-/// One path per color; each edge goes along its parent's column, bends, and runs to the child.
+/// Draws one path per color; each edge follows its parent's column, bends, and runs to the child.
 fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &LeafGroups) {
     let mut paths = vec![String::new(); groups.names.len() + 1];
     for v in 0..tree.root() {

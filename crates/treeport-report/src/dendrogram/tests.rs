@@ -9,7 +9,7 @@ fn small() -> Tree {
     Tree::new(5, parent, length).expect("a tree").with_names(names).expect("five names")
 }
 
-/// Leaf k hangs on a chain of n − 1 inner nodes, the deepest tree there is.
+/// A caterpillar tree, the deepest: leaf k is attached to a chain of n − 1 inner nodes.
 fn caterpillar(n: usize) -> Tree {
     let leaf_parents = (0..n).map(|k| (n + k.saturating_sub(1)) as u32);
     let inner_parents = (0..n - 1).map(|k| (n + (k + 1).min(n - 2)) as u32);
@@ -97,7 +97,7 @@ fn a_forest_is_drawn_by_its_heaviest_tree_and_says_so() {
     let svg = dendrogram_svg(&forest.into(), &options);
     parse(&svg);
     assert!(svg.contains("tree 2 of 2, which has the largest weight: 75.0 %"), "{svg}");
-    // The legend makes room for that line.
+    // The legend is shifted down for that line.
     assert!(svg.contains("y=\"56\""), "{svg}");
 }
 

@@ -1,4 +1,4 @@
-// What tree.js, plan.js, map.js, neighbors.js and page.js share. The six are one script, inside one function.
+// Shared by tree.js, plan.js, map.js, neighbors.js and page.js. The six form one script, inside one function.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
@@ -8,7 +8,7 @@ const state = { model: 0, tree: 0, focus: null, trail: [], rows: 40, found: -1, 
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** A new SVG element inside a parent; text never becomes markup. */
+/** Appends a new SVG element to a parent; text is never parsed as markup. */
 function add(parent, name, attributes, text) {
   const element = document.createElementNS(SVG, name);
   for (const key in attributes) element.setAttribute(key, attributes[key]);
@@ -19,7 +19,7 @@ function add(parent, name, attributes, text) {
 
 const count = (n) => n.toLocaleString("en");
 
-/** A number of three digits, as people write it. */
+/** Formats a number with three digits. */
 function figure(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
@@ -40,7 +40,7 @@ function ticks(high, most) {
   return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 
-// ---- tooltips: whatever has a data-tip says it under the pointer or the keyboard -----------
+// ---- tooltips: elements with data-tip show it on hover and focus ----------------------------
 
 const tip = $("tip");
 

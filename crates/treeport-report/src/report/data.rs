@@ -1,4 +1,4 @@
-//! What the page draws, as JSON inside the page.
+//! Data of the page, as JSON inside the page.
 
 use serde_json::{Value, json};
 use treeport::internal::steps::SOLVING;
@@ -9,17 +9,17 @@ use super::summary::{MOST_SUMMARIES, is_large};
 use super::{Report, Test, large, map, neighbors};
 use crate::dendrogram::heaviest;
 
-/// Moves of mass in a page, over all plans: about half a megabyte.
+/// Maximum number of moves of mass in a page, over all plans: about half a megabyte.
 const MOST_MOVES: usize = 20_000;
 
-/// Trees of a forest in a page, at most.
+/// Maximum number of trees of a forest in a page.
 const MOST_TREES: usize = 16;
 
-/// Nodes in a page, over the trees of one model: about ten megabytes.
+/// Maximum number of nodes in a page, over the trees of one model: about ten megabytes.
 const MOST_NODES: usize = 500_000;
 
-/// The trees of a model that the page shows: all, or as many as fit of those that count most, in
-/// their order.
+/// Selects the trees of a model that the page shows: all, or as many as fit of those with the
+/// largest weights, in their order.
 pub(super) fn choose_trees(model: &Model) -> Vec<usize> {
     let (trees, weights) = (model.trees(), model.weights());
     let nodes = model.nodes() / trees.len();
@@ -33,8 +33,8 @@ pub(super) fn choose_trees(model: &Model) -> Vec<usize> {
     order
 }
 
-/// The test pairs whose plans the page shows: all, or as many as fit, evenly from the best
-/// predicted to the worst; ordered that way.
+/// Selects the test pairs whose plans the page shows: all, or as many as fit, evenly spaced from
+/// the best to the worst prediction, and in that order.
 pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
     let (Some(test), Some(model)) = (&report.test, report.models.first()) else { return vec![] };
     let errors = test.errors(&model.predicted);
@@ -46,14 +46,14 @@ pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
     let supports = test.supports();
     let moves: usize =
         order.iter().map(|&k| supports[k]).sum::<usize>() * (report.models.len() + 1);
-    // The page of a large tree names the ends of all moves.
+    // The page of a large tree also names the ends of all moves.
     let most = if is_large(model.model) { MOST_MOVES / 4 } else { MOST_MOVES };
     let fit = (order.len() * most / moves.max(1)).clamp(1, order.len());
     let last = order.len() - 1;
     (0..fit).map(|k| order[if fit == 1 { 0 } else { k * last / (fit - 1) }]).collect()
 }
 
-/// The text between the tags of the page's data.
+/// Returns the JSON text of the page's data.
 pub(super) fn json(
     report: &Report<'_>,
     plans: &[usize],
@@ -93,15 +93,15 @@ pub(super) fn json(
     if !map.is_null() {
         value["map"] = map;
     }
-    Ok(safe(&value.to_string()))
+    Ok(escape_script(&value.to_string()))
 }
 
-/// The names of the points.
+/// Names of the points.
 pub(super) fn names(tree: &Tree) -> impl Iterator<Item = String> + '_ {
     (0..tree.leaves()).map(|i| tree.name(i))
 }
 
-/// A model's trees; the page begins with the one that counts most.
+/// Encodes a model's trees; the page starts with the tree of the largest weight.
 pub(super) fn model(model: &Model, name: &str, tree: impl FnMut((&Tree, f64)) -> Value) -> Value {
     let shown = choose_trees(model);
     let first = shown.iter().position(|&k| k == heaviest(model));
@@ -126,7 +126,7 @@ fn tree((tree, weight): (&Tree, f64)) -> Value {
     })
 }
 
-/// The mass of each point over all measures: the page names a subtree by its heaviest points.
+/// Computes the mass of each point over all measures, by which the page names a subtree.
 pub(super) fn weights(test: &Test<'_>) -> Vec<f64> {
     let measures = test.data.measures();
     let mut weights = vec![0.0; measures.points()];
@@ -138,7 +138,7 @@ pub(super) fn weights(test: &Test<'_>) -> Vec<f64> {
     weights.into_iter().map(|w| short(w / count)).collect()
 }
 
-/// One pair with the plans of all models and the exact one.
+/// Encodes a pair with the plans of all models and the exact plan.
 fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
     let (left, right) = test.data.pairs()[k];
     let (a, b) = (test.data.measures().get(left)?, test.data.measures().get(right)?);
@@ -160,14 +160,14 @@ fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
     }))
 }
 
-/// The moves of a plan by their ends: from, to, share of the mass, distance.
+/// Returns the moves of a plan: from, to, share of the mass, distance.
 pub(super) fn moves(
     plan: &Coupling,
     total: f64,
     distances: impl Fn(&[(usize, usize)]) -> Vec<f64>,
 ) -> Vec<[f64; 4]> {
     let mut moves: Vec<(usize, usize, f64)> = plan.iter().collect();
-    // Consecutive moves from the same point take one search of a graph.
+    // Consecutive moves from the same point share one search of a graph.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<(usize, usize)> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
     let row = |((from, to, mass), distance): ((usize, usize, f64), f64)| {
@@ -176,18 +176,18 @@ pub(super) fn moves(
     moves.into_iter().zip(distances(&ends)).map(row).collect()
 }
 
-/// A number of six digits, enough for pictures and half as long.
+/// Rounds to six digits, enough for pictures and half as long.
 pub(super) fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// [`short`], but not above the value: six digits are off by half of 10⁻⁵ of it at most.
+/// Rounds to six digits, but not above the value: the error is at most 5·10⁻⁶ of it.
 pub(super) fn short_below(value: f64) -> f64 {
     short(value * (1.0 - 1e-5))
 }
 
-/// JSON in which no name can end the script element or begin a comment.
-fn safe(json: &str) -> String {
+/// Escapes JSON so that no name can end the script element or begin a comment.
+fn escape_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn names_cannot_leave_their_tag() {
         let text = json!(["</script><script>alert(1)</script>", "<!--", "a & b"]).to_string();
-        let inside = safe(&text);
+        let inside = escape_script(&text);
         assert!(!inside.contains(['<', '>', '&']));
         let (one, other): (Value, Value) =
             (serde_json::from_str(&text).unwrap(), serde_json::from_str(&inside).unwrap());

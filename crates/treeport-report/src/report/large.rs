@@ -1,4 +1,4 @@
-//! The page's data for trees with many leaves, as JSON: summaries, and the names of the points that
+//! Page data of trees with many leaves, as JSON: summaries, and the names of the points that
 //! represent groups or are in plans.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use super::data::{model, short, weights};
 use super::summary::TreeSummary;
 use crate::dendrogram::LeafGroups;
 
-/// The data of a page whose models are summarized; tables of points hold those that are shown, by
-/// their numbers.
+/// Encodes the data of a page with summarized models; tables of points have only the points shown,
+/// by number.
 pub(super) fn json(
     report: &Report<'_>,
     first: &Model,
@@ -50,7 +50,7 @@ pub(super) fn json(
     })
 }
 
-/// The points that plans move mass from or to.
+/// Returns the points that plans move mass from or to.
 pub(super) fn ends(pairs: &[Value], neighbors: &Value) -> BTreeSet<usize> {
     let tested = pairs.iter().flat_map(|pair| list(&pair["plans"]).iter().chain([&pair["best"]]));
     let found = list(&neighbors["queries"]).iter().flat_map(|query| list(&query["found"]));
@@ -63,7 +63,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// One tree, with where some points are in it.
+/// Encodes one tree, with the groups of some points.
 fn summarized<'a>(
     summary: &TreeSummary,
     tree: &Tree,

@@ -3,7 +3,7 @@
 const LINES = 400;
 const LABELS = 14;
 
-/** Where the points of the map are in a picture of that width, and its height; one scale for both axes. */
+/** Positions of the points in a picture of that width, and its height; one scale for both axes. */
 function mapFrame(width) {
   const { x, y } = data.map;
   const [low, high] = [(list) => list.reduce((a, b) => Math.min(a, b), Infinity), (list) => list.reduce((a, b) => Math.max(a, b), -Infinity)];
@@ -16,7 +16,7 @@ function mapFrame(width) {
   return { height, place: (k) => [left + (x[k] - x0) * scale, top + (y1 - y[k]) * scale] };
 }
 
-/** Draws the moves of the plan that is shown as lines between dots: colors tell where mass leaves and arrives. */
+/** Draws the moves of the shown plan as lines between dots; colors mark where mass leaves and arrives. */
 function drawMap(moving) {
   if (!data.map) return;
   const view = $("map-view");
@@ -42,7 +42,7 @@ function drawMap(moving) {
   $("map-note").textContent = `${drawn} of the plan above; a wider line carries more mass. ${points}`;
 }
 
-/** A line for each move, a little bent to its left, so that there and back are two lines. */
+/** Draws a line per move, slightly bent to its left, so that opposite moves do not overlap. */
 function drawLines(svg, shown, at) {
   const most = Math.max(...shown.map((m) => m.mass), 1e-12);
   for (const m of shown) {
@@ -57,7 +57,7 @@ function drawLines(svg, shown, at) {
   }
 }
 
-/** Dots where mass leaves and arrives, the names of the heaviest beside them, where there is room. */
+/** Draws dots where mass leaves and arrives, with the names of the heaviest if there is space. */
 function drawEnds(svg, shown, at, width) {
   const sums = new Map();
   for (const m of shown) {
@@ -82,6 +82,6 @@ function drawEnds(svg, shown, at, width) {
       labels.push([label, left, y + 4]);
     }
   }
-  // After all dots, which would hide them.
+  // After the dots, which would cover them.
   for (const [label, x, y] of labels) add(svg, "text", { class: "halo", x: x.toFixed(1), y: y.toFixed(1) }, label);
 }

@@ -1,4 +1,4 @@
-//! Where points are on a map, and what the page draws of that.
+//! Map coordinates of points, and the page's data for the map.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,11 @@ use treeport::metric::MapCoordinates;
 use super::Report;
 use super::data::short;
 
-/// Points on a map, at most; those that plans move mass from or to come first, then the heaviest.
+/// Maximum number of points on a map; the ends of moves come first, then the heaviest points.
 const MOST_POINTS: usize = 3_000;
 
-/// Where the points of a metric are on a map, x to the right and y upwards: points with two
-/// coordinates, or latitudes and longitudes, whose degrees are as wide as at their middle latitude.
-/// Nothing for other metrics.
+/// Returns map coordinates of a metric's points, x to the right and y upwards: plane coordinates,
+/// or latitudes and longitudes with degrees scaled to the mean latitude. `None` for other metrics.
 pub fn places(metric: &GroundMetric) -> Option<Vec<[f64; 2]>> {
     let (dim, all) = metric.coordinates()?;
     let (pairs, _) = all.as_chunks::<2>();
@@ -25,17 +24,17 @@ pub fn places(metric: &GroundMetric) -> Option<Vec<[f64; 2]>> {
     }
 }
 
-/// Latitudes and longitudes in degrees on a map.
+/// Projects latitudes and longitudes in degrees to a map.
 pub fn projected(degrees: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let middle = degrees.iter().map(|at| at[0]).sum::<f64>() / degrees.len().max(1) as f64;
     let width = middle.to_radians().cos();
-    // Longitudes may count to 360 or from -180; a map has one of them.
+    // Normalize longitudes, which may count to 360 or from -180.
     let east = |longitude: f64| if longitude > 180.0 { longitude - 360.0 } else { longitude };
     degrees.iter().map(|&[latitude, longitude]| [east(longitude) * width, latitude]).collect()
 }
 
-/// Numbers, places and weights of the points on the map; nothing without places or plans. `ends` are
-/// the points that plans move mass from or to.
+/// Encodes numbers, coordinates and weights of the points on the map; null without coordinates or
+/// plans. `ends` are the points that plans move mass from or to.
 pub(super) fn json(report: &Report<'_>, weights: &[f64], ends: &BTreeSet<usize>) -> Value {
     let Some(places) = report.places.as_ref().filter(|_| !ends.is_empty()) else {
         return Value::Null;

@@ -1,10 +1,10 @@
-//! One page about a model: its trees, its training, its errors, its transport plans.
+//! Report pages of models: trees, training, errors and transport plans.
 //!
-//! The page is a single file without any reference to another one: style, script, drawings and data
-//! are inside, and a content policy forbids it to load anything and to run any other script. Charts are drawn here, by the
-//! functions that also draw them for papers. The interactive parts are drawn by the page: the tree
-//! (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`), the neighbors
-//! (`neighbors.js`).
+//! A page is a single file without external references: it contains style, script, drawings and
+//! data, and a content security policy forbids loading anything or running other scripts. Charts
+//! are drawn here, by the functions that also draw them for papers. The page draws the interactive
+//! parts: the tree (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`),
+//! and the neighbors (`neighbors.js`).
 
 mod data;
 mod large;
@@ -22,19 +22,18 @@ use crate::svg::{self, escape};
 pub use map::{places, projected};
 pub use neighbors::{MOST_QUERIES, Search};
 
-/// Everything a page shows. Lists may be empty and options missing: the page leaves those parts
-/// out.
+/// Content of a page. Parts whose lists are empty or options missing are omitted.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// Heading of the page.
     pub title: String,
-    /// One sentence below it.
+    /// One sentence below the heading.
     pub summary: String,
-    /// Unit of distances: `km`; empty for none.
+    /// Unit of distances, such as `km`; empty for none.
     pub unit: String,
     /// A few large figures with their captions.
     pub tiles: Vec<(String, String)>,
-    /// The models; the first is shown first.
+    /// Models; the first is shown first.
     pub models: Vec<Model<'a>>,
     /// Pairs of measures with known distances.
     pub test: Option<Test<'a>>,
@@ -42,52 +41,53 @@ pub struct Report<'a> {
     pub search: Option<Search<'a>>,
     /// Names and scores of the models and of the baselines.
     pub scores: Vec<(String, Score)>,
-    /// A group for every point, which gives it a color.
+    /// Group of every point, which determines its color.
     pub groups: Option<Vec<String>>,
-    /// Where every point is on a map, x to the right and y upwards ([`places`]); plans of the test
-    /// pairs are drawn on it.
+    /// Map coordinates of every point, x to the right and y upwards ([`places`]); plans of the test
+    /// pairs are drawn on the map.
     pub places: Option<Vec<[f64; 2]>>,
     /// Facts about the data.
     pub facts: Vec<(String, String)>,
-    /// The version that writes the page.
+    /// Version of the program.
     pub version: String,
 }
 
-/// A model and what it predicts.
+/// A model and its predictions.
 #[derive(Debug)]
 pub struct Model<'a> {
-    /// Its name in the page.
+    /// Name in the page.
     pub name: String,
-    /// Its file, for the commands that load it.
+    /// File name, for the commands that load it.
     pub file: String,
     /// The tree or the forest.
     pub model: &'a treeport::Model,
-    /// The fit after every epoch; empty if not known.
+    /// Losses after every epoch; empty if unknown.
     pub history: &'a [Epoch],
-    /// A distance for every test pair.
+    /// Predicted distances of all test pairs.
     pub predicted: Vec<f64>,
-    /// Certified lower and upper bounds for every test pair.
+    /// Certified lower and upper bounds for all test pairs.
     pub bounds: Option<Vec<(f64, f64)>>,
 }
 
-/// Pairs of measures with their exact distances, and all that plans between them need.
+/// Pairs of measures with their exact distances, and the data for their plans.
 #[derive(Clone, Debug)]
 pub struct Test<'a> {
     /// Distances between points.
     pub metric: &'a GroundMetric,
     /// The measures, the pairs and their exact distances.
     pub data: &'a Labelled,
-    /// Names of the measures; numbers if there are none.
+    /// Names of the measures; numbers if `None`.
     pub names: Option<Vec<String>>,
 }
 
 impl Test<'_> {
-    /// The name of a measure.
+    /// Returns the name of a measure.
     fn name(&self, measure: usize) -> String {
         measure_name(self.names.as_deref(), measure)
     }
 
-    /// Signed relative errors; NaN where the exact distance is too near 0 ([`score::least_label`]).
+    /// Computes signed relative errors; NaN if the exact distance is too close to 0
+    /// ([`score::least_label`]).
     pub fn errors(&self, predicted: &[f64]) -> Vec<f64> {
         let exact = self.data.distances();
         let least = score::least_label(exact);
@@ -95,20 +95,20 @@ impl Test<'_> {
         predicted.iter().zip(exact).map(error).collect()
     }
 
-    /// The number of points in both supports of every pair.
+    /// Returns the total number of points in the two supports of every pair.
     pub fn supports(&self) -> Vec<usize> {
         let support = |r: usize| self.data.measures().row(r).support().len();
         self.data.pairs().iter().map(|&(l, r)| support(l) + support(r)).collect()
     }
 }
 
-/// The name of a measure, or its number where there are no names.
+/// Returns the name of a measure, or its number if there are no names.
 fn measure_name(names: Option<&[String]>, measure: usize) -> String {
     let given = names.and_then(|names| names.get(measure).cloned());
     given.unwrap_or_else(|| format!("measure {measure}"))
 }
 
-/// The script, in the order in which its parts need one another.
+/// The script; its parts are in the order of their dependencies.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("base.js"),
@@ -120,14 +120,14 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// The page as HTML text; `progress` counts what is solved and may stop.
+/// Renders the page as HTML; `progress` counts solved pairs and may cancel.
 ///
 /// # Errors
-/// Models on other points than the measures; measures of unequal totals in a [`Search`], or numbers
-/// of none; `Cancelled` when asked to stop.
+/// Models on other points than the measures; measures of unequal totals or invalid numbers in a
+/// [`Search`]; `Cancelled` if `progress` requests a stop.
 ///
 /// # Panics
-/// If a model does not have one prediction for every test pair.
+/// If a model does not have one prediction per test pair.
 ///
 /// # Example
 /// ```
@@ -174,7 +174,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
     ))
 }
 
-/// Puts values in place of `%KEY%`, in one pass: a value that looks like a key stays as it is.
+/// Replaces `%KEY%` by values in one pass; a value that resembles a key is not replaced again.
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = template;

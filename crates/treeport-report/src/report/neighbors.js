@@ -4,7 +4,7 @@ const LISTED = 8;
 
 const asked = () => data.neighbors.queries[state.asked];
 
-/** A bound: more digits than distances have, so that it is not below those, and never rounded up. */
+/** Formats a bound with more digits than distances, so that it is not below them, and never rounded up. */
 function below(x) {
   if (!(x > 0)) return length(0);
   const step = 10 ** (Math.floor(Math.log10(x)) - 4);
@@ -12,7 +12,7 @@ function below(x) {
   return text + (data.unit ? " " + data.unit : "");
 }
 
-/** Sentences about how the neighbors of the chosen measure are known. */
+/** Describes how the neighbors of the selected measure were found. */
 function nearNote() {
   const { by, measures } = data.neighbors;
   const { name, bound, found } = asked();
@@ -45,7 +45,7 @@ function listNear() {
   }));
 }
 
-/** The plan from the chosen measure to the chosen neighbor. */
+/** Draws the plan from the selected measure to the selected neighbor. */
 function drawNear() {
   const found = asked().found[state.near];
   const shown = moves(found.plan);
@@ -66,7 +66,7 @@ function drawNear() {
 
 const share = (cost, found) => (found.cost > 0 ? cost / found.cost : 0);
 
-/** The largest moves in words, for those who read or print. */
+/** Lists the largest moves as text, for screen readers and print. */
 function listMoves(list, found) {
   const cell = (row, tag, text) => {
     const element = document.createElement(tag);

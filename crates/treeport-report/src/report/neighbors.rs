@@ -1,4 +1,5 @@
-//! Neighbors of some measures, and the plan that explains each distance, as JSON inside the page.
+//! Nearest neighbors of some measures, and the plans that explain the distances, as JSON inside the
+//! page.
 
 use serde_json::{Value, json};
 use treeport::internal::steps::SOLVING;
@@ -13,21 +14,21 @@ use super::data::{moves, short, short_below};
 use super::measure_name;
 use super::summary::is_large;
 
-/// Measures in a page whose neighbors are shown, at most.
+/// Maximum number of measures whose neighbors a page shows.
 pub const MOST_QUERIES: usize = 30;
 
-/// [`MOST_QUERIES`] where the model is summarized: such a page names the ends of all moves.
+/// [`MOST_QUERIES`] for a summarized model, whose page also names the ends of all moves.
 const MOST_QUERIES_LARGE: usize = 10;
 
-/// Neighbors of each.
+/// Neighbors per measure.
 pub(super) const MOST_NEIGHBORS: usize = 8;
 
-/// Moves of a plan, at most, and over all plans of a page: about a hundred kilobytes.
+/// Maximum number of moves per plan, and over all plans of a page: about a hundred kilobytes.
 const MOST_MOVES: usize = 24;
 const MOVES_IN_ALL: usize = 4_000;
 const MOVES_IN_ALL_LARGE: usize = 1_200;
 
-/// Points of measures in all plans, where the measures are not chosen by the caller.
+/// Maximum number of points of measures in all plans, if the caller does not select the measures.
 const MOST_ENTRIES: usize = 200_000;
 
 /// Memory of the index: building a larger one takes longer than it saves in a few queries.
@@ -38,24 +39,24 @@ const INDEX_BYTES: u64 = 1 << 26;
 pub struct Search<'a> {
     /// The collection.
     pub measures: &'a Measures,
-    /// Names of the measures; numbers if there are none.
+    /// Names of the measures; numbers if `None`.
     pub names: Option<Vec<String>>,
-    /// Distances between points: neighbors and plans are exact then. Otherwise those of the page's
-    /// first model.
+    /// Ground metric for exact neighbors and plans; without it they are those of the page's first
+    /// model.
     pub metric: Option<&'a GroundMetric>,
-    /// Whose neighbors, at most [`MOST_QUERIES`]; if empty, those of some, evenly over the
-    /// collection.
+    /// Measures whose neighbors are shown, at most [`MOST_QUERIES`]; if empty, some evenly spaced
+    /// ones.
     pub of: Vec<usize>,
 }
 
-/// The source of distances.
+/// Source of distances.
 #[derive(Clone, Copy)]
-enum By<'a> {
+enum DistanceSource<'a> {
     Metric(&'a GroundMetric),
     Model(&'a Model),
 }
 
-impl By<'_> {
+impl DistanceSource<'_> {
     fn coupling(self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
         match self {
             Self::Metric(metric) => Ok(Problem::new(metric, a, b).solve(&silent)?.plan),
@@ -71,7 +72,7 @@ impl By<'_> {
     }
 }
 
-/// The data of the section; null if there are no two measures.
+/// Encodes the data of the section; null for fewer than two measures.
 pub(super) fn json(
     search: &Search<'_>,
     model: (&str, &Model),
@@ -81,7 +82,7 @@ pub(super) fn json(
     if measures.len() < 2 {
         return Ok(Value::Null);
     }
-    let by = search.metric.map_or(By::Model(model.1), By::Metric);
+    let by = search.metric.map_or(DistanceSource::Model(model.1), DistanceSource::Metric);
     let large = is_large(model.1);
     let asked = choose(search, large);
     let found = nearest(measures, by, &asked, progress)?;
@@ -105,33 +106,33 @@ pub(super) fn json(
         queries.push(json!({
             "measure": number,
             "name": measure_name(search.names.as_deref(), number),
-            // Null if infinite: no measure was left out.
+            // Null if infinite: no measure was omitted.
             "bound": short_below(found.bound),
             "found": rows,
         }));
     }
-    let by = matches!(by, By::Model(_)).then_some(model.0);
+    let by = matches!(by, DistanceSource::Model(_)).then_some(model.0);
     Ok(json!({"by": by, "measures": measures.len(), "queries": queries}))
 }
 
-/// The measures whose neighbors are shown: those named, or as many as fit, evenly from the first to
-/// the last.
+/// Selects the measures whose neighbors are shown: the given ones, or as many as fit, evenly
+/// spaced.
 fn choose(search: &Search<'_>, large: bool) -> Vec<usize> {
     if !search.of.is_empty() {
         return search.of.clone();
     }
     let (count, entries) = (search.measures.len(), search.measures.entries());
     let most = if large { MOST_QUERIES_LARGE } else { MOST_QUERIES };
-    // Two measures in every plan; long ones take long to solve.
+    // Two measures in every plan; large ones take long to solve.
     let each = 2 * MOST_NEIGHBORS * entries.div_ceil(count).max(1);
     let fit = (MOST_ENTRIES / each).clamp(1, most).min(count);
     (0..fit).map(|k| if fit == 1 { 0 } else { k * (count - 1) / (fit - 1) }).collect()
 }
 
-/// The nearest others of some measures.
+/// Finds the nearest others of some measures.
 fn nearest(
     measures: &Measures,
-    by: By<'_>,
+    by: DistanceSource<'_>,
     asked: &[usize],
     progress: &Progress<'_>,
 ) -> Result<Vec<Neighbors>> {
@@ -140,14 +141,14 @@ fn nearest(
     }
     let rows = asked.iter().map(|&number| measures.row(number).iter());
     let queries = Measures::from_rows(measures.points(), rows)?;
-    // One more, for every measure is nearest to itself.
+    // One more, because every measure is its own nearest neighbor.
     let found = match by {
-        By::Metric(metric) => {
+        DistanceSource::Metric(metric) => {
             let options = IndexOptions { memory: Some(INDEX_BYTES), ..IndexOptions::default() };
             let index = Index::new(metric, measures, &options, progress)?;
             index.nearest(&queries, MOST_NEIGHBORS + 1, Accuracy::EXACT, progress)?
         }
-        By::Model(model) => {
+        DistanceSource::Model(model) => {
             let table = model.cross(&queries, measures, progress)?;
             table.chunks(measures.len()).map(sorted).collect()
         }
@@ -155,7 +156,7 @@ fn nearest(
     Ok(asked.iter().zip(found).map(|(&number, found)| without(found, number)).collect())
 }
 
-/// The nearest by a row of all distances.
+/// Returns the nearest by a row of all distances.
 fn sorted(row: &[f64]) -> Neighbors {
     let mut found: Vec<(usize, f64)> = row.iter().copied().enumerate().collect();
     found.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
@@ -164,7 +165,7 @@ fn sorted(row: &[f64]) -> Neighbors {
     Neighbors { found, bound, ..Neighbors::default() }
 }
 
-/// Neighbors without the measure itself; where copies of it came first, without the last.
+/// Removes the measure itself; if copies of it displaced it, removes the last neighbor.
 fn without(mut found: Neighbors, number: usize) -> Neighbors {
     found.found.retain(|&(other, _)| other != number);
     if let Some(&(_, distance)) = found.found.get(MOST_NEIGHBORS) {
@@ -174,12 +175,12 @@ fn without(mut found: Neighbors, number: usize) -> Neighbors {
     found
 }
 
-/// The costliest moves of a plan, flat, and what all of them cost for a mass of 1.
-fn plan(by: By<'_>, a: &Measure<'_>, b: &Measure<'_>, most: usize) -> Result<Value> {
+/// Encodes the most expensive moves of a plan, flattened, and the cost of all for a mass of 1.
+fn plan(by: DistanceSource<'_>, a: &Measure<'_>, b: &Measure<'_>, most: usize) -> Result<Value> {
     let all = moves(&by.coupling(a, b)?, a.total(), |ends| by.distances(ends));
     let (stay, mut moving): (Vec<[f64; 4]>, Vec<_>) = all.into_iter().partition(|m| m[0] == m[1]);
     let cost = |m: &[f64; 4]| m[2] * m[3];
-    // Sorting is stable: ties stay in the order of their ends.
+    // A stable sort keeps ties in the order of their ends.
     moving.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then(b[2].total_cmp(&a[2])));
     let (total, count) = (moving.iter().map(cost).sum::<f64>(), moving.len());
     moving.truncate(most);
@@ -200,7 +201,7 @@ mod tests {
 
     const POINTS: usize = 12;
 
-    /// Points of a plane, a tree over them, and measures of one mass, of which some are alike.
+    /// Points of a plane, a tree over them, and measures of one mass, some of them equal.
     fn collection() -> impl Strategy<Value = (GroundMetric, Model, Measures)> {
         let plane = prop::collection::vec(0.0..10.0, 2 * POINTS);
         let row = prop::collection::btree_map(0..POINTS, 1..4u32, 1..6);
@@ -220,11 +221,11 @@ mod tests {
         value.as_array().unwrap().iter().filter_map(Value::as_f64).collect()
     }
 
-    /// The section against all distances, and its plans against the distances they explain.
+    /// Checks the section against all distances, and its plans against the distances they explain.
     fn check(
         value: &Value,
         measures: &Measures,
-        ground: By<'_>,
+        ground: DistanceSource<'_>,
         all: &dyn Fn(usize, usize) -> f64,
     ) {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + a.abs());
@@ -246,7 +247,7 @@ mod tests {
                 assert!(close(all(asked, other), distance), "{row}");
                 assert!(close(row["cost"].as_f64().unwrap(), distance), "{row}");
                 let moves = numbers(&row["plan"]);
-                // These are short enough for all moves to be there.
+                // These are small enough for all moves to be included.
                 assert_eq!(moves.len(), 4 * row["moves"].as_u64().unwrap() as usize);
                 let mut left = vec![0.0; POINTS];
                 measures.row(asked).iter().for_each(|(point, mass)| left[point] += mass);
@@ -278,12 +279,12 @@ mod tests {
             prop_assert!(value["by"].is_null());
             prop_assert_eq!(value["queries"].as_array().unwrap().len(), measures.len().min(30));
             let solved = |a, b| Problem::new(&metric, &row(a), &row(b)).value(&silent).unwrap();
-            check(&value, &measures, By::Metric(&metric), &solved);
+            check(&value, &measures, DistanceSource::Metric(&metric), &solved);
             search.metric = None;
             let value = json(&search, ("m", &model), &silent).unwrap();
             prop_assert_eq!(&value["by"], "m");
             let told = |a, b| model.distance(&row(a), &row(b)).unwrap();
-            check(&value, &measures, By::Model(&model), &told);
+            check(&value, &measures, DistanceSource::Model(&model), &told);
         }
     }
 
@@ -325,7 +326,7 @@ mod tests {
             .collect();
         assert_eq!((asked.len(), asked[0], asked[29]), (MOST_QUERIES, 0, count as u64 - 1));
         assert!(value.to_string().len() < 250_000, "{}", value.to_string().len());
-        // Longer ones are fewer.
+        // Fewer of the larger measures are shown.
         let row = |_| (0..n).map(|p| (p, 1.0));
         let measures = Measures::from_rows(n, (0..40).map(row)).unwrap();
         let search = Search { measures: &measures, ..search };

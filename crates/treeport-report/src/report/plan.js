@@ -10,7 +10,7 @@ function moves(flat) {
   return list;
 }
 
-/** Length of the path between two leaves: the smaller number is never an ancestor, so it climbs. */
+/** Path length between two leaves; the smaller number is never an ancestor, so it is the one to climb. */
 function treeDistance(t, i, j) {
   let total = 0;
   while (i !== j) {
@@ -19,13 +19,13 @@ function treeDistance(t, i, j) {
   return total;
 }
 
-/** How far apart the model has two points; unknown where the page has only some of its trees. */
+/** Distance of two points by the model; null if the page has only some of its trees. */
 function modelDistance(i, j) {
   if (!model().whole || tree().at) return null;
   return model().trees.reduce((sum, t) => sum + t.weight * treeDistance(t, i, j), 0);
 }
 
-/** What the model is called in a sentence. */
+/** Name of the model in a sentence. */
 const what = () => (model().forest ? "the forest" : "the tree");
 
 function drawPlan() {
@@ -50,7 +50,7 @@ function drawPlan() {
   }
 }
 
-/** Where a leaf stands from top to bottom: neighbors in the tree are neighbors in the plan. */
+/** Vertical order of the leaves: neighbors in the tree are neighbors in the plan. */
 function rank(t, leaf) {
   if (!t.places) {
     t.places = new Int32Array(t.leaves);
@@ -65,7 +65,7 @@ function rank(t, leaf) {
   return t.places[spot(t, leaf)];
 }
 
-/** Draws moves of mass as flows between two columns of points; `total` is what all moves cost. */
+/** Draws moves of mass as flows between two columns of points; `total` is the cost of all moves. */
 function paintPlan(view, flows, total) {
   const t = tree();
   const ends = (side) => {
@@ -114,7 +114,7 @@ function paintPlan(view, flows, total) {
   view.replaceChildren(svg);
 }
 
-/** Lights the flows of the point under the pointer. */
+/** Highlights the flows of the point under the pointer. */
 function light(event) {
   const end = event.target.closest?.(".end");
   const svg = event.currentTarget.firstElementChild;

@@ -1,11 +1,11 @@
-//! The name that a content policy has for a script: it may run because it is this one.
+//! Hash of the script for the content security policy, which allows only this script.
 
-/// `sha256-…` as content policies write it: the digest of the text in base 64.
+/// Returns `sha256-…` for a policy: the base64 digest of the text.
 pub(super) fn script_hash(script: &str) -> String {
     format!("sha256-{}", base64(&sha256(script.as_bytes())))
 }
 
-/// The first 32 bits of the fractional parts of roots of the first primes, as the standard wants them.
+/// First 32 bits of the fractional parts of roots of the first primes, the constants of SHA-256.
 fn root_bits<const N: usize>(root: impl Fn(f64) -> f64) -> [u32; N] {
     let mut primes = (2u32..).filter(|n| (2..*n).all(|k| n % k != 0));
     std::array::from_fn(|_| {
@@ -14,7 +14,7 @@ fn root_bits<const N: usize>(root: impl Fn(f64) -> f64) -> [u32; N] {
     })
 }
 
-/// SHA-256 (FIPS 180-4). A page needs one of 50 kB, which is no reason for another crate.
+/// Computes SHA-256 (FIPS 180-4). A page needs it for 50 kB, which does not justify another crate.
 fn sha256(text: &[u8]) -> [u8; 32] {
     let mut state: [u32; 8] = root_bits(f64::sqrt);
     let steps: [u32; 64] = root_bits(f64::cbrt);
@@ -36,12 +36,12 @@ fn sha256(text: &[u8]) -> [u8; 32] {
         }
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
         for i in 0..64 {
-            let turned = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
+            let rotated = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
             let chosen = (e & f) ^ (!e & g);
-            let first = h.wrapping_add(turned).wrapping_add(chosen);
+            let first = h.wrapping_add(rotated).wrapping_add(chosen);
             let first = first.wrapping_add(steps[i]).wrapping_add(words[i]);
-            let turned = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-            let second = turned.wrapping_add((a & b) ^ (a & c) ^ (b & c));
+            let rotated = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
+            let second = rotated.wrapping_add((a & b) ^ (a & c) ^ (b & c));
             (h, g, f, e) = (g, f, e, d.wrapping_add(first));
             (d, c, b, a) = (c, b, a, first.wrapping_add(second));
         }
@@ -75,7 +75,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The examples of the standard, and texts around the length of a block (digests by `sha256sum`).
+    /// Examples of the standard, and texts near the block length (digests by `sha256sum`).
     #[test]
     fn digests_are_those_of_the_standard() {
         for (text, digest) in [

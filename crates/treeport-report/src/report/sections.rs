@@ -1,4 +1,4 @@
-//! The parts of the page that are plain HTML.
+//! Sections of the page that are plain HTML.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::dendrogram::heaviest;
 use crate::loss_chart::loss_svg;
 use crate::svg::{escape, tick_text};
 
-/// Chooses the model, where there are several.
+/// Renders the model selector, if there are several models.
 pub(super) fn switch(report: &Report<'_>) -> String {
     if report.models.len() < 2 {
         return String::new();
@@ -25,7 +25,7 @@ pub(super) fn switch(report: &Report<'_>) -> String {
     out + "</select></label>"
 }
 
-/// Chooses the tree of every model that is a forest.
+/// Renders the tree selector of every forest.
 pub(super) fn trees(report: &Report<'_>) -> String {
     let mut out = String::new();
     for (k, Model { model, .. }) in report.models.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn trees(report: &Report<'_>) -> String {
             );
         }
         let which = if shown.len() < all {
-            format!("The {} that count most are here. ", shown.len())
+            format!("The {} with the largest weights are here. ", shown.len())
         } else {
             String::new()
         };
@@ -61,7 +61,7 @@ pub(super) fn trees(report: &Report<'_>) -> String {
     out
 }
 
-/// The large figures.
+/// Renders the large figures.
 pub(super) fn tiles(report: &Report<'_>) -> String {
     let mut out = String::new();
     for (figure, what) in &report.tiles {
@@ -70,7 +70,7 @@ pub(super) fn tiles(report: &Report<'_>) -> String {
     out
 }
 
-/// The table of errors, with a bar for each.
+/// Renders the table of errors, with a bar for each.
 pub(super) fn scores(report: &Report<'_>) -> String {
     if report.scores.is_empty() {
         return String::new();
@@ -79,8 +79,8 @@ pub(super) fn scores(report: &Report<'_>) -> String {
     let largest = finite.fold(f64::MIN_POSITIVE, f64::max);
     let mut out = String::from(
         "<section class=\"card\" id=\"errors\"><h2>How far off</h2><p class=\"note\">Mean of |predicted − exact| / \
-         exact over the test pairs, its standard deviation, and the median. What knows almost nothing about \
-         the points shows what a figure is worth.</p><div class=\"scroll\"><table class=\"scores\"><thead><tr>\
+         exact over the test pairs, its standard deviation, and the median. Compare them \
+         with the errors of the null baselines, which know almost nothing about the points.</p><div class=\"scroll\"><table class=\"scores\"><thead><tr>\
          <th scope=\"col\">predicted by</th><th scope=\"col\" class=\"wide\"></th><th scope=\"col\">mean error</th>\
          <th scope=\"col\">±</th><th scope=\"col\">median</th><th scope=\"col\">pairs</th></tr></thead><tbody>",
     );
@@ -106,7 +106,7 @@ fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "–".into() }
 }
 
-/// The charts of every model; the page shows those of one.
+/// Renders the charts of every model; the page shows those of one.
 pub(super) fn charts(report: &Report<'_>, plans: &[usize]) -> String {
     let mut out = String::new();
     for (k, model) in report.models.iter().enumerate() {
@@ -187,13 +187,13 @@ fn dots(test: &Test<'_>, model: &Model<'_>, plans: &[usize], errors: &[f64]) -> 
     (0..pairs.len()).map(dot).collect()
 }
 
-/// A distance with four digits.
+/// Formats a distance with four digits.
 fn figure(value: f64) -> String {
     let rounded = format!("{value:.3e}").parse().unwrap_or(value);
     tick_text(rounded)
 }
 
-/// The neighbors of some measures, which the page draws.
+/// Returns the section of neighbors, which the page fills.
 pub(super) fn neighbors(report: &Report<'_>) -> &'static str {
     match &report.search {
         Some(search) if search.measures.len() > 1 => include_str!("neighbors.html"),
@@ -201,7 +201,7 @@ pub(super) fn neighbors(report: &Report<'_>) -> &'static str {
     }
 }
 
-/// Facts about the data and about every model.
+/// Renders facts about the data and about every model.
 pub(super) fn facts(report: &Report<'_>) -> String {
     let mut out = String::new();
     if !report.facts.is_empty() {
@@ -266,7 +266,7 @@ fn model_facts(report: &Report<'_>, model: &Model<'_>) -> Vec<(String, String)> 
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Commands that use each model.
+/// Renders commands that use each model.
 pub(super) fn load(report: &Report<'_>) -> String {
     let mut out = String::new();
     for (k, model) in report.models.iter().enumerate() {
@@ -285,7 +285,7 @@ pub(super) fn load(report: &Report<'_>) -> String {
     out
 }
 
-/// One line each, with the file quoted as its language wants it.
+/// Returns one command per language, with the file quoted as required.
 fn snippets(file: &str) -> [(&'static str, String); 3] {
     let shell = if file.contains([' ', '\'', '"', '$', '\\', '`']) {
         format!("'{}'", file.replace('\'', "'\\''"))

@@ -1,74 +1,74 @@
-//! A summary of a large tree, for pages with more points than a browser should hold.
+//! Summaries of large trees, for pages with more points than a browser can handle.
 //!
-//! Subtrees with fewer leaves than a share of all are closed. The rest is a tree of few leaves and long
-//! paths. Neighboring closed subtrees beside one path are grouped until they have as many leaves as
-//! the share. Each group is one leaf of the summary, so that the summary has at most four leaves for
-//! every share, whatever the shape of the tree.
+//! Subtrees with fewer leaves than a fixed share of all are closed. The remaining tree has few
+//! leaves and long paths. Neighboring closed subtrees along a path are grouped until they have as
+//! many leaves as the share. Each group is a leaf of the summary, so the summary has at most four
+//! leaves per share, whatever the shape of the tree.
 
 use treeport::tree::Children;
 use treeport::{Model, Tree};
 
 use crate::dendrogram::LeafGroups;
 
-/// Trees of more leaves are summarized: a page with all of those has about a megabyte.
+/// Maximum number of leaves of a tree that is not summarized: such a page has about a megabyte.
 pub(super) const MOST_LEAVES: usize = 20_000;
 
-/// Leaves of all summaries in a page, at most.
+/// Maximum number of leaves of all summaries in a page.
 pub(super) const MOST_GROUPS: usize = 2_000;
 
-/// Trees of a forest that are summarized, at most.
+/// Maximum number of summarized trees of a forest.
 pub(super) const MOST_SUMMARIES: usize = 4;
 
-/// Points that stand for a group.
+/// Points that represent a group.
 const NAMED: usize = 2;
 
-/// Whether a model has more points than a page holds.
+/// Checks whether a model has too many points for a page.
 pub(super) fn is_large(model: &Model) -> bool {
     model.points() > MOST_LEAVES
 }
 
-/// A tree whose leaves are groups of leaves; numbered as in [`Tree`].
+/// A tree whose leaves are groups of leaves, numbered as in [`Tree`].
 #[derive(Debug)]
 pub(super) struct TreeSummary {
-    /// Parents, the root its own.
+    /// Parents; the root is its own parent.
     pub(super) parent: Vec<u32>,
-    /// Edges to them.
+    /// Lengths of the edges to the parents.
     pub(super) length: Vec<f64>,
-    /// The groups.
+    /// Groups, the leaves of the summary.
     pub(super) leaves: Vec<SummaryLeaf>,
-    /// The group of every point.
+    /// Group of every point.
     pub(super) at: Vec<u32>,
 }
 
-/// Leaves that are shown as one.
+/// A group of leaves shown as one.
 #[derive(Debug)]
 pub(super) struct SummaryLeaf {
-    /// How many they are.
+    /// Number of leaves.
     pub(super) size: usize,
-    /// The distance of the deepest of them below its root.
+    /// Depth of the deepest leaf below the node.
     pub(super) below: f64,
-    /// The number of subtrees they are in, beside one path.
+    /// Number of subtrees, along one path.
     pub(super) branches: usize,
-    /// The number of the one group of points they belong to.
+    /// Color of all leaves, if they share one.
     pub(super) color: Option<usize>,
-    /// The heaviest of them, or the first.
+    /// Heaviest points, or the first ones.
     pub(super) points: Vec<usize>,
 }
 
 impl TreeSummary {
-    /// At most `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
-    /// weights. O(n) time and memory.
+    /// Summarizes a tree by at most `MOST_GROUPS / parts` groups. `weight` has one entry per point
+    /// or is empty. O(n) time and memory.
     pub(super) fn new(tree: &Tree, colors: &LeafGroups, weight: &[f64], parts: usize) -> Self {
         let below = SubtreeSummary::new(tree, weight);
         let most = (MOST_GROUPS / parts.max(1)).max(4);
         let least = tree.leaves().div_ceil(most).max(2);
-        // Four times the share is always enough; most shapes need less.
+        // Four times the share always suffices; most shapes need less.
         let walks = [1, 2, 4].map(|times| times * least);
         let walk = |least| Walk::new(tree, &below, colors, weight, least);
         let fits = |walk: &Walk<'_>| walk.groups.len() <= most || walk.least == walks[2];
         let walk = walks.into_iter().map(walk).find(fits).expect("the last one fits");
         let Walk { nodes, groups, .. } = walk;
-        // Leaves first, in their order; then the others, children before parents.
+        // Leaves first, in their order; then the other nodes, children before parents.
         let count = groups.len();
         let inner = nodes.len() - count;
         let mut number = vec![0u32; nodes.len()];
@@ -87,13 +87,13 @@ impl TreeSummary {
             parent[number[k] as usize] = number[node.parent];
             length[number[k] as usize] = node.length;
         }
-        let at = spots(tree, &groups);
+        let at = group_of_leaves(tree, &groups);
         Self { parent, length, leaves: groups.into_iter().map(|(group, _)| group).collect(), at }
     }
 }
 
-/// The group of every leaf: that of the closed subtree it is in.
-fn spots(tree: &Tree, groups: &[(SummaryLeaf, Vec<usize>)]) -> Vec<u32> {
+/// Returns the group of every leaf: that of its closed subtree.
+fn group_of_leaves(tree: &Tree, groups: &[(SummaryLeaf, Vec<usize>)]) -> Vec<u32> {
     let mut at = vec![u32::MAX; tree.nodes()];
     for (number, (_, roots)) in groups.iter().enumerate() {
         for &v in roots {
@@ -109,17 +109,17 @@ fn spots(tree: &Tree, groups: &[(SummaryLeaf, Vec<usize>)]) -> Vec<u32> {
     at
 }
 
-/// The leaves below every node.
+/// Statistics of the leaves below every node.
 struct SubtreeSummary {
-    /// Their number.
+    /// Number of leaves.
     size: Vec<usize>,
-    /// The distance of the farthest.
+    /// Depth of the deepest leaf.
     deepest: Vec<f64>,
-    /// The heaviest of them.
+    /// Heaviest leaves.
     points: Vec<[u32; NAMED]>,
 }
 
-/// No point.
+/// Marks a missing point.
 const NONE: u32 = u32::MAX;
 
 impl SubtreeSummary {
@@ -142,7 +142,7 @@ impl SubtreeSummary {
     }
 }
 
-/// The heaviest of both; of equal ones the first.
+/// Returns the heaviest points of both; the first in a tie.
 fn heavier(a: [u32; NAMED], b: [u32; NAMED], weight: &[f64]) -> [u32; NAMED] {
     let heavy = |point: u32| weight.get(point as usize).copied().unwrap_or(0.0);
     let mut all: Vec<u32> = a.into_iter().chain(b).filter(|&point| point != NONE).collect();
@@ -151,14 +151,14 @@ fn heavier(a: [u32; NAMED], b: [u32; NAMED], weight: &[f64]) -> [u32; NAMED] {
     std::array::from_fn(|k| all[k])
 }
 
-/// A node of the summary; parents come before children.
+/// A node of the summary; parents precede children.
 struct Node {
     parent: usize,
     length: f64,
     is_group: bool,
 }
 
-/// The summary while it is made.
+/// A summary while it is built.
 struct Walk<'a> {
     tree: &'a Tree,
     below: &'a SubtreeSummary,
@@ -167,7 +167,7 @@ struct Walk<'a> {
     /// Subtrees with fewer leaves are closed.
     least: usize,
     nodes: Vec<Node>,
-    /// The groups, and the roots of the subtrees in each.
+    /// Groups, with the roots of their subtrees.
     groups: Vec<(SummaryLeaf, Vec<usize>)>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
         let (nodes, groups) = (Vec::new(), Vec::new());
         let mut walk = Self { tree, below, colors, weight, least, nodes, groups };
         let children = tree.children();
-        // Nodes with enough leaves, with what they hang below in the summary.
+        // Nodes with enough leaves, with their parents in the summary and the lengths of the edges.
         let mut open = vec![(tree.root(), 0, 0.0)];
         while let Some((v, parent, length)) = open.pop() {
             walk.path(&children, v, parent, length, &mut open);
@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Follows one path down, as long as there is one large subtree to go on with.
+    /// Follows a path down as long as there is exactly one large subtree.
     fn path(
         &mut self,
         children: &Children,
@@ -203,7 +203,8 @@ impl<'a> Walk<'a> {
             return self.group(parent, &[(start, length - self.tree.lengths()[start])]);
         }
         let (mut v, mut top, mut far) = (start, self.inner(parent, length), 0.0);
-        // Closed subtrees beside the path, with how far below `top` they hang, and their leaves.
+        // Closed subtrees along the path with their depth below `top`, and the number of their
+        // leaves.
         let (mut beside, mut leaves) = (Vec::new(), 0);
         loop {
             let below = children.of(v).iter().map(|&c| c as usize);
@@ -232,21 +233,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a large subtree is a group of its own: it has no large part, and is not twice as
-    /// large as need be.
+    /// Checks whether a large subtree is a group of its own: it has no large child and fewer than
+    /// twice the required leaves.
     fn is_end(&self, children: &Children, v: usize) -> bool {
         let size = &self.below.size;
         let open = children.of(v).iter().any(|&c| size[c as usize] >= self.least);
         !open && v != self.tree.root() && size[v] < 2 * self.least
     }
 
-    /// A node that is no group.
+    /// Adds an inner node.
     fn inner(&mut self, parent: usize, length: f64) -> usize {
         self.nodes.push(Node { parent, length, is_group: false });
         self.nodes.len() - 1
     }
 
-    /// Makes groups of closed subtrees, each of them (but for the last) large enough for one.
+    /// Groups closed subtrees; all groups except the last are large enough.
     fn close(&mut self, top: usize, beside: &[(usize, f64)]) {
         let (mut first, mut leaves) = (0, 0);
         for end in 1..=beside.len() {
@@ -258,7 +259,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One group; that of one subtree is where its root is, one of several where the first hangs.
+    /// Adds a group; a group of one subtree is at its root, one of several at the attachment of the
+    /// first.
     fn group(&mut self, top: usize, subtrees: &[(usize, f64)]) {
         let (below, edge) = (self.below, |v: usize| self.tree.lengths()[v]);
         let (first, at) = subtrees[0];
@@ -304,7 +306,7 @@ mod tests {
         TreeSummary::new(tree, &LeafGroups::new(tree, None), &[], parts)
     }
 
-    /// The summary as a tree of its own.
+    /// Converts the summary to a tree.
     fn as_tree(summary: &TreeSummary) -> Tree {
         Tree::new(summary.leaves.len(), summary.parent.clone(), summary.length.clone()).unwrap()
     }

@@ -41,7 +41,7 @@ fn a_page_needs_nothing_but_itself() {
     for part in ["src=", "@import", "<link", "fetch(", "%SCRIPT%", "<b>"] {
         assert!(!page.contains(part), "{part}");
     }
-    // The only address is the name space of SVG, which is never loaded.
+    // The only URL is the SVG namespace, which is never loaded.
     assert_eq!(page.matches("://").count(), page.matches("http://www.w3.org/2000/svg").count());
     assert!(page.contains("100% &lt;b&gt;"));
 }
@@ -95,11 +95,11 @@ fn the_trees_of_a_forest_can_be_chosen_and_plans_are_those_of_all() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    // The heavier tree pairs a with c and b with d; the cheapest plan of both does the same.
+    // The heavier tree matches a with c and b with d; the optimal plan is the same.
     assert!(page.contains("\"plans\":[[0.0,2.0,0.5,1.0,1.0,3.0,0.5,1.0]]"), "{page}");
 }
 
-/// What is between the tags of the page's data.
+/// Extracts the page's data.
 fn data_of(page: &str) -> serde_json::Value {
     let data = page.split_once("id=\"data\">").expect("data").1;
     serde_json::from_str(data.split_once("</script>").expect("an end").0).expect("JSON")
@@ -125,7 +125,7 @@ fn a_small_tree_is_in_the_page_as_a_whole() {
     assert!(!page.contains("a summary: at most"));
 }
 
-/// A tree of 200,000 leaves whose shape is random: every node hangs below one of the next few.
+/// A random tree of 200,000 leaves: the parent of a node is one of the next few nodes.
 fn bushy() -> Tree {
     let (leaves, nodes) = (200_000, 399_999);
     let length =
@@ -164,7 +164,7 @@ fn a_large_tree_is_a_small_page() {
                 tree["size"].as_array().unwrap().iter().filter_map(serde_json::Value::as_u64).sum();
             assert_eq!(sizes, n as u64);
             assert!(tree["parent"].as_array().unwrap().len() <= 4_000);
-            // Whatever a plan moves has a place and a name.
+            // The end of every move has a group and a name.
             let near = &data["neighbors"]["queries"][3]["found"][7]["plan"][1];
             for moved in [&data["pairs"][0]["best"][0], near] {
                 let moved = moved.as_f64().unwrap().to_string();
@@ -223,6 +223,9 @@ fn of_many_trees_those_that_count_most_are_shown() {
     let shown = data::choose_trees(&model);
     assert_eq!(shown, (0..20).filter(|k| k % 5 > 0).collect::<Vec<_>>());
     let page = html(&report("t", &model), &silent).unwrap();
-    assert!(page.contains("The 16 that count most are here.") && page.contains("\"whole\":false"));
+    assert!(
+        page.contains("The 16 with the largest weights are here.")
+            && page.contains("\"whole\":false")
+    );
     assert!(page.contains("selected>5 of 20, "));
 }

@@ -1,12 +1,12 @@
 // ---- the tree ------------------------------------------------------------------------------
 
-// Of a summary, tables of points are objects that hold only those with a name in it.
+// In a summary, tables of points are objects with only the named points.
 const groups = data.groupNames ?? (data.groups ? [...new Set(data.groups)] : []);
 const groupNumber = new Map(groups.map((g, k) => [g, k]));
 const groupOf = (point) => (data.groups ? groupNumber.get(data.groups[point]) : -1);
 const color = (group) => (group >= 0 ? `var(--g${group % 8})` : "var(--mixed)");
 
-/** What the drawing needs to know of every node; loops only, because trees can be deep. */
+/** Computes the data of every node for the drawing; without recursion, because trees can be deep. */
 function prepare(bare) {
   const { parent, length: edge, leaves } = bare;
   const nodes = parent.length;
@@ -14,7 +14,7 @@ function prepare(bare) {
   const size = new Int32Array(nodes).fill(1, 0, leaves);
   const deepest = new Float64Array(nodes); // farthest leaf below
   const group = new Int32Array(nodes).fill(-2); // -1: several
-  const heavy = new Array(nodes); // up to four leaves that stand for all
+  const heavy = new Array(nodes); // up to four leaves that represent all
   const children = Array.from({ length: nodes }, () => []);
   const weight = data.weights || [];
   if (bare.at) {
@@ -43,15 +43,15 @@ function prepare(bare) {
   return { ...bare, root, size, deepest, group, heavy, children };
 }
 
-/** The model that is chosen, and its tree that is drawn; each is prepared when it is drawn first. */
+/** The selected model and tree; a tree is prepared when it is first drawn. */
 const model = () => data.models[state.model];
 const prepared = data.models.map(() => []);
 const tree = () => (prepared[state.model][state.tree] ??= prepare(model().trees[state.tree]));
 
-// A focus is a node, or a bundle: a list of subtrees beside one path, too small for rows of their own.
-// A bundle's items know where they are, and where they hang: { node, x, from }.
+// A focus is a node, or a bundle: a list of subtrees along one path that are too small for separate rows.
+// Items of a bundle have a node, its depth and that of its parent: { node, x, from }.
 
-/** Rows that subtrees of at least `least` leaves need; a path with one such subtree is a single line. */
+/** Number of rows for subtrees with at least `least` leaves; a path with one such subtree is a single line. */
 function countRows(t, top, least, most) {
   const stack = [top];
   let rows = 0, bundles = 0, items = 0;
@@ -69,7 +69,7 @@ function countRows(t, top, least, most) {
   return { rows, bundles, items };
 }
 
-/** What is drawn below a node: a row, or a branch with kids. Bundles are cut into lists of `each`. */
+/** Layout below a node: a row, or a branch with kids. Bundles are split into lists of `each`. */
 function build(t, top, x, least, each) {
   let v = top, at = x;
   const small = [];
@@ -89,7 +89,7 @@ function build(t, top, x, least, each) {
   return { node: top, x: small[0].from, kids: [...bundleRows(small, each), inner] };
 }
 
-/** A list of small subtrees as rows; a list of one is that subtree. */
+/** Converts a list of small subtrees to rows; a list of one is that subtree. */
 function bundleRows(items, each) {
   const rows = [];
   for (let k = 0; k < items.length; k += each) {
@@ -100,7 +100,7 @@ function bundleRows(items, each) {
   return rows;
 }
 
-/** The rows that several subtrees need together. */
+/** Total number of rows of several subtrees. */
 function countAll(t, nodes, least, most) {
   let [rows, items] = [0, 0];
   for (const node of nodes) {
@@ -112,16 +112,16 @@ function countAll(t, nodes, least, most) {
   return { rows, items };
 }
 
-/** The drawing of a focus in at most so many rows: subtrees as small as there is room for. */
+/** Layout of a focus in at most that many rows, with the smallest subtrees that fit. */
 function view(t, focus, most) {
   if (focus.items) return listView(t, focus.items, most);
   const [drawn] = fitted(t, [{ node: focus.node, x: 0 }], most);
-  // A node with very many children has no larger part to show: it is a list itself.
+  // A node with very many children has no larger parts: it becomes a list.
   if (drawn.kids || !t.children[focus.node].length) return drawn;
   return listView(t, t.children[focus.node].map((node) => ({ node, x: t.length[node], from: 0 })), most);
 }
 
-/** The subtrees at the given places, opened as far as the rows allow. */
+/** Opens the given subtrees as far as the number of rows allows. */
 function fitted(t, places, most) {
   const nodes = places.map((p) => p.node);
   let [low, high] = [1, Math.max(...nodes.map((v) => t.size[v]))];
@@ -135,7 +135,7 @@ function fitted(t, places, most) {
   return places.map((p) => build(t, p.node, p.x, low, each));
 }
 
-/** Many subtrees side by side: as lists if there are more of them than rows. */
+/** Layout of many sibling subtrees, as lists if there are more of them than rows. */
 function listView(t, items, most) {
   const first = items.reduce((least, i) => Math.min(least, i.from), Infinity);
   const moved = items.map((i) => ({ node: i.node, x: i.x - first, from: i.from - first }));
@@ -143,7 +143,7 @@ function listView(t, items, most) {
   return { x: 0, kids: fitted(t, moved, most) };
 }
 
-/** Rows from top to bottom; every branch gets its place between its first and its last kid. */
+/** Returns rows from top to bottom; every branch is centered between its first and last kid. */
 function place(drawn, rows) {
   if (!drawn.kids) {
     drawn.y = rows.length;
@@ -155,17 +155,17 @@ function place(drawn, rows) {
   return rows;
 }
 
-// ---- what rows say ---------------------------------------------------------------------------
+// ---- labels of rows --------------------------------------------------------------------------
 
 const points = (t, row) => (row.items ? row.items.reduce((sum, i) => sum + t.size[i.node], 0) : t.size[row.node]);
 const isLeaf = (t, row) => !row.items && row.node < t.leaves;
-// A leaf of a summary can stand for many points; it cannot be opened.
+// A leaf of a summary may represent many points; it cannot be opened.
 const isPoint = (t, row) => isLeaf(t, row) && t.size[row.node] === 1;
 
-/** The leaf that a point is in: its own, or in a summary that of its group, -1 if nobody knows. */
+/** The leaf of a point, in a summary that of its group; -1 if unknown. */
 const spot = (t, point) => (t.at ? (t.at[point] ?? -1) : point);
 
-/** Up to four points that stand for a row, the heaviest. */
+/** Up to four of the heaviest points of a row. */
 function heaviest(t, row) {
   if (!row.items) return t.heavy[row.node];
   const weight = data.weights || [];
@@ -173,7 +173,7 @@ function heaviest(t, row) {
   return all.sort((a, b) => (weight[b] || 0) - (weight[a] || 0) || a - b).slice(0, 4);
 }
 
-/** How far down a row reaches. */
+/** Depth of the lowest point of a row. */
 function reach(t, row) {
   if (!row.items) return row.x + t.deepest[row.node];
   return row.items.reduce((far, i) => Math.max(far, i.x + t.deepest[i.node]), row.x);
@@ -185,7 +185,7 @@ function rowGroup(t, row) {
   return row.items.every((i) => t.group[i.node] === first) ? first : -1;
 }
 
-/** The names that stand for a row, as many as fit, and the number of its points. */
+/** Names of a row's heaviest points, as many as fit, and the number of its points. */
 function caption(t, row, most) {
   if (isPoint(t, row)) return shortened(name(t.heavy[row.node][0]), most);
   const size = points(t, row);
@@ -218,10 +218,10 @@ function describe(t, row) {
   return `${count(size)} points, ${spread}: ${names}`;
 }
 
-// ---- drawing it ------------------------------------------------------------------------------
+// ---- drawing ---------------------------------------------------------------------------------
 
 const ROW = 19;
-let targets = []; // what a click on each row or node opens
+let targets = []; // what each row or node opens on click
 
 function drawTree() {
   const t = tree();
@@ -341,7 +341,7 @@ function drawPath(t) {
   });
 }
 
-// ---- walking around --------------------------------------------------------------------------
+// ---- navigation ------------------------------------------------------------------------------
 
 function goTo(focus, trail) {
   const hadFocus = $("tree-view").contains(document.activeElement);
@@ -380,14 +380,14 @@ function under(t, leaf, node) {
   return v === node;
 }
 
-/** Draws another tree of the forest; the point that was looked for is looked for in it. */
+/** Draws another tree of the forest, and finds the searched point in it. */
 function chooseTree(k) {
   Object.assign(state, { tree: k, focus: null, trail: [] });
   if (state.found >= 0) showPoint(state.found);
   else drawTree();
 }
 
-/** Opens the row with the point again and again, from the root, until the point has its own row. */
+/** Opens rows from the root until the point has its own row. */
 function showPoint(point) {
   const t = tree();
   const leaf = spot(t, point);
@@ -400,13 +400,13 @@ function showPoint(point) {
     trail.push(focus);
     focus = next.items ? { items: next.items } : { node: next.node };
   }
-  // A point with its neighbors: as far up as all of them have rows.
+  // Show the point with its neighbors: move up as long as all of them have rows.
   while (focus.node < t.root && t.size[t.parent[focus.node]] <= state.rows) focus = { node: t.parent[focus.node] };
   state.found = point;
   goTo(focus, trail);
 }
 
-/** The first point that matches, or the one after the last found; whole names and beginnings first. */
+/** Finds the first matching point, or the one after the last found; exact names and prefixes first. */
 function find(text, next) {
   const wanted = text.trim().toLowerCase();
   if (!next) state.found = -1;

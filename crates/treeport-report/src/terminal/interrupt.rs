@@ -1,5 +1,5 @@
-//! Ctrl-C and the other signals to end. The first one stops long work, which keeps its results so far;
-//! the second one ends the program at once, without a half-written file.
+//! Ctrl-C and other termination signals. The first one stops long work, which keeps its results so
+//! far; the second one exits immediately, without a partially written file.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use treeport::io::file;
 
-/// Exit code after an interruption, as shells count it: 128 + SIGINT.
+/// Exit code after an interruption: 128 + SIGINT.
 pub const EXIT_CODE: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// The error of work that stopped because of Ctrl-C.
+/// Error of work that Ctrl-C has stopped.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -25,10 +25,10 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The error of work that stopped because of Ctrl-C and can resume.
+/// Error of work that Ctrl-C has stopped and that can resume.
 #[derive(Debug)]
 pub struct Paused(
-    /// How it resumes.
+    /// Message with the way to resume.
     pub String,
 );
 
@@ -40,29 +40,29 @@ impl fmt::Display for Paused {
 
 impl std::error::Error for Paused {}
 
-/// Starts to listen for Ctrl-C; on Unix also for SIGTERM and for a closed terminal.
+/// Installs the handlers for Ctrl-C, and on Unix for SIGTERM and SIGHUP.
 ///
 /// # Errors
-/// The system refuses, or somebody listens already.
+/// The system refuses, or a handler is installed already.
 pub fn listen() -> Result<()> {
-    hear().context("cannot listen for Ctrl-C")
+    install_handlers().context("cannot listen for Ctrl-C")
 }
 
 #[cfg(unix)]
-fn hear() -> Result<()> {
+fn install_handlers() -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut wanted = vec![SIGINT, SIGTERM];
-    // Work under `nohup` is to outlive its terminal.
+    // Under `nohup`, work outlives its terminal.
     if !is_ignored(SIGHUP) {
         wanted.push(SIGHUP);
     }
     let mut signals = signal_hook::iterator::Signals::new(wanted)?;
-    let hear = move || signals.forever().for_each(|signal| heard(128 + signal));
-    std::thread::Builder::new().name("signals".into()).spawn(hear)?;
+    let handle = move || signals.forever().for_each(|signal| on_signal(128 + signal));
+    std::thread::Builder::new().name("signals".into()).spawn(handle)?;
     Ok(())
 }
 
-/// Whether a signal was ignored when we were started; yes where that is unknown.
+/// Checks whether a signal was ignored at the start of the process; true if unknown.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -72,12 +72,12 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 #[cfg(not(unix))]
-fn hear() -> Result<()> {
-    Ok(ctrlc::set_handler(|| heard(EXIT_CODE.into()))?)
+fn install_handlers() -> Result<()> {
+    Ok(ctrlc::set_handler(|| on_signal(EXIT_CODE.into()))?)
 }
 
-/// Requests a stop; the second time ends with that code.
-fn heard(code: i32) {
+/// Requests a stop; the second call exits with `code`.
+fn on_signal(code: i32) {
     if ASKED.swap(true, Ordering::Relaxed) {
         let _none = file::remove_pending();
         std::process::exit(code);
@@ -88,15 +88,15 @@ fn heard(code: i32) {
     }
 }
 
-/// Whether Ctrl-C has been pressed.
+/// Checks whether Ctrl-C has been pressed.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Stops between two long steps if Ctrl-C has been pressed.
+/// Returns an error if Ctrl-C has been pressed; called between long steps.
 ///
 /// # Errors
-/// [`Interrupted`], if it has been.
+/// [`Interrupted`], if it has been pressed.
 pub fn check() -> Result<()> {
     if asked() { Err(Interrupted.into()) } else { Ok(()) }
 }

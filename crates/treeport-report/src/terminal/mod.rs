@@ -1,7 +1,7 @@
-//! What our command lines share: results, notes, progress, Ctrl-C, exit codes.
+//! Shared parts of our command lines: results, notes, progress, Ctrl-C, exit codes.
 //!
-//! A program calls [`begin`] first and [`finish`] last. In between it prints through [`output`], and
-//! long work checks [`interrupt`].
+//! A program calls [`begin`] first and [`finish`] last. In between it prints through [`output`],
+//! and long work calls [`interrupt`].
 
 pub mod interrupt;
 pub mod output;
@@ -22,7 +22,7 @@ use interrupt::{Interrupted, Paused};
 use output::Output;
 use shown::shown;
 
-/// Exit code for bad input and bad usage.
+/// Exit code for bad input or usage.
 const BAD_INPUT: u8 = 2;
 
 /// Options of every command.
@@ -46,7 +46,7 @@ pub struct Global {
     pub no_progress: bool,
 }
 
-/// Parses the command line; exits with a message if it is wrong.
+/// Parses the command line; prints a message and exits if it is invalid.
 pub fn matches(program: Command) -> ArgMatches {
     program.try_get_matches().unwrap_or_else(|error| {
         let text = error.to_string();
@@ -60,32 +60,32 @@ pub fn matches(program: Command) -> ArgMatches {
     })
 }
 
-/// Listens for Ctrl-C, starts the threads and sets up the output.
+/// Installs signal handlers, starts the threads and configures the output.
 ///
 /// # Errors
-/// The system has no threads or too little memory to give, or does not tell us about Ctrl-C.
+/// The system cannot provide the threads or the memory, or refuses the handlers.
 pub fn begin(global: &Global) -> Result<Output> {
     let threads = global.threads.unwrap_or_else(|| available_parallelism().map_or(1, Into::into));
     check_room(memory::address_space(), threads)?;
     interrupt::listen()?;
     memory::set_limit(global.memory);
-    // Now, not when they are first needed: there a failure is a panic.
+    // Started here because a failure at the first use is a panic.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build_global().context("cannot start the threads")?;
-    // A thread's first allocation reserves its address space: do it before memory is checked.
+    // A thread's first allocation reserves its address space, which must precede checks of memory.
     rayon::broadcast(|_| drop(std::hint::black_box(Box::new(0_u8))));
     Ok(Output::new(global))
 }
 
-/// Memory of the program before it reads anything.
+/// Memory of the program before it reads any input.
 const ROOM: u64 = 64 << 20;
 
-/// Address space of a thread: its stack and its part of the system's allocator.
+/// Address space per thread: its stack and its arena of the allocator.
 const THREAD_ROOM: u64 = 66 << 20;
 
-/// Refuses to begin where even small allocations may fail: checks of memory mean nothing there.
+/// Refuses to start if even small allocations may fail, because checks of memory are useless then.
 fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
-    // Two more listen for signals and draw progress.
+    // Two more threads handle signals and draw progress.
     let needed = ROOM + THREAD_ROOM * (threads as u64 + 2);
     if let Some(left) = left.filter(|&left| left < needed) {
         let (left, needed) = (memory::show(left), memory::show(needed));
@@ -97,8 +97,8 @@ fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Prints what went wrong, in the words of the program's options and with a hint if there is one, and
-/// returns the exit code.
+/// Prints an error with the names of the program's options and a hint, if any; returns the exit
+/// code.
 pub fn finish(
     result: Result<ExitCode>,
     program: impl FnOnce() -> Command,
@@ -106,16 +106,16 @@ pub fn finish(
 ) -> ExitCode {
     match result {
         Ok(code) => code,
-        // `treeport … | head` has what it wants.
+        // `treeport … | head` closes the pipe early.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
-            // Nobody can be told that stderr does not work.
+            // An error of stderr cannot be reported.
             let _ = writeln!(io::stderr(), "{}", shown(&error.to_string()));
             ExitCode::from(interrupt::EXIT_CODE)
         }
         Err(error) => {
             let hint = hint(&error);
-            // Files are named by whoever reads or writes them.
+            // Errors about files name them already; the rest concern stdout.
             let error = output::named(error, |cause| {
                 anyhow::Error::from(cause).context("cannot write to stdout")
             });
@@ -125,11 +125,11 @@ pub fn finish(
     }
 }
 
-/// The options of a program, by which errors about options of the library call them.
+/// Options of a program; they replace the names of library options in errors.
 struct Flags(Command);
 
 impl Flags {
-    /// An error with its causes.
+    /// Formats an error with its causes.
     fn text_of(&self, error: &anyhow::Error) -> String {
         let texts = error.chain().map(|cause| match cause.downcast_ref::<treeport::Error>() {
             Some(error) => error.said(self),
@@ -146,7 +146,7 @@ impl Wording for Flags {
     }
 }
 
-/// Whether a program or one of its commands has an option of that name.
+/// Checks whether a program or one of its commands has this option.
 fn has_flag(program: &Command, flag: &str) -> bool {
     program.get_arguments().any(|argument| argument.get_long() == Some(flag))
         || program.get_subcommands().any(|command| has_flag(command, flag))
@@ -163,27 +163,26 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Checks that options do not contradict each other and that the help of every command has an example.
-/// For tests.
+/// Checks for tests that options are consistent and that the help of every command has an example.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If a check fails.
 pub fn check(program: Command) {
     let example = format!("{} ", program.get_name());
     for command in program.get_subcommands() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        assert!(help.contains(&example), "{} teaches nothing", command.get_name());
+        assert!(help.contains(&example), "{} has no example in its help", command.get_name());
     }
     program.debug_assert();
 }
 
-/// Far more threads than any machine has use for.
+/// Largest number of threads; no machine benefits from more.
 const MOST_THREADS: usize = 1024;
 
-/// Reads a count from 1 to `MOST`, for `value_parser`.
+/// Parses a count from 1 to `MOST`, for `value_parser`.
 ///
 /// # Errors
-/// It is 0, more, or no number.
+/// The count is 0, too large, or not a number.
 pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
     match at_least_one(text)? {
         count if count > MOST => Err(format!("it must be at most {MOST}")),
@@ -191,10 +190,10 @@ pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a count that cannot be 0, for `value_parser`.
+/// Parses a positive count, for `value_parser`.
 ///
 /// # Errors
-/// It is 0 or no number.
+/// The count is 0 or not a number.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("it must be at least 1".into()),

@@ -1,4 +1,4 @@
-//! Output of the programs: results on stdout, notes and progress on stderr, files whole or not at all.
+//! Output of the programs: results on stdout, notes and progress on stderr, atomic writes of files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -16,18 +16,18 @@ pub use super::shown::stdout;
 pub use indicatif::ProgressBar;
 pub use treeport::io::file::check_place;
 
-/// How much to say, and in which form.
+/// Verbosity and format of the output.
 #[derive(Debug)]
 pub struct Output {
-    /// One JSON object per line in place of text.
+    /// Print one JSON object per line instead of text.
     pub json: bool,
-    /// Results and errors only.
+    /// Print only results and errors.
     pub quiet: bool,
     progress: bool,
 }
 
 impl Output {
-    /// From the options of every command; progress needs a terminal to draw on.
+    /// Configures the output from the global options; progress requires a terminal.
     pub fn new(global: &Global) -> Self {
         let terminal = io::stderr().is_terminal();
         Self {
@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// A bar with the time left, for work with a known total.
+    /// Creates a progress bar with the remaining time, for work of known total.
     ///
     /// # Panics
     /// Never: the template is part of the code.
@@ -49,7 +49,7 @@ impl Output {
         bar
     }
 
-    /// A spinner, for work without a known total.
+    /// Creates a spinner, for work of unknown total.
     ///
     /// # Panics
     /// Never: the template is part of the code.
@@ -66,23 +66,23 @@ impl Output {
         if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
-    /// Prints a note to people who watch the work: where progress is shown.
+    /// Prints a note if progress is shown.
     pub fn note_to_watchers(&self, text: &str) {
         if self.progress {
             self.note(text);
         }
     }
 
-    /// Prints a note about the work to stderr.
+    /// Prints a note to stderr.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            // Nobody can be told that stderr does not work.
+            // An error of stderr cannot be reported.
             let _ = writeln!(io::stderr(), "{}", shown(text));
         }
     }
 }
 
-/// Prints a piece of the result for people, and a line end.
+/// Prints a line of text to stdout.
 ///
 /// # Errors
 /// Stdout is closed.
@@ -90,20 +90,20 @@ pub fn line(text: impl std::fmt::Display) -> Result<()> {
     Ok(writeln!(io::stdout(), "{}", shown(&text.to_string()))?)
 }
 
-/// Prints a piece of the result for programs: an object on a line.
+/// Prints a JSON object as a line to stdout.
 ///
 /// # Errors
 /// Stdout is closed.
 pub fn json(object: impl std::fmt::Display) -> Result<()> {
     let mut text = object.to_string();
-    // JSON allows some control characters as they are; terminals do not care for JSON.
+    // Escapes control characters that JSON allows but that terminals interpret.
     while let Some(c) = text.chars().find(|c| c.is_control()) {
         text = text.replace(c, &format!("\\u{:04x}", u32::from(c)));
     }
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
-/// Prints an error and, where an option would help, a hint.
+/// Prints an error and a hint, if any.
 pub(super) fn error(text: &str, hint: Option<&str>) {
     let color =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
@@ -117,7 +117,7 @@ pub(super) fn error(text: &str, hint: Option<&str>) {
     }
 }
 
-/// Writes a file whole or not at all: see [`file::save`].
+/// Writes a file atomically; see [`file::save`].
 ///
 /// # Errors
 /// The file cannot be written, or `write` fails.
@@ -126,7 +126,7 @@ pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>)
         .map_err(|error| named(error, |cause| treeport::Error::write(path, cause).into()))
 }
 
-/// Names the file in an error of the system that does not.
+/// Adds a name to an I/O error without one.
 pub(super) fn named(
     error: anyhow::Error,
     name: impl FnOnce(io::Error) -> anyhow::Error,
@@ -135,7 +135,7 @@ pub(super) fn named(
     if bare { error.downcast().map_or_else(|error| error, name) } else { error }
 }
 
-/// Rows of cells in columns as wide as their widest cell; the first column is flush left.
+/// Aligns cells in columns; the first column is flush left, the others flush right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let show = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(show).collect();
@@ -157,9 +157,9 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A number with the fewest digits that read back to it.
+/// Formats a number with the fewest digits that parse back to it.
 pub fn number(value: f64) -> String {
-    // Plain digits in the usual range; beyond, they would run to hundreds of zeros.
+    // Scientific notation outside this range, where digits would include many zeros.
     if value == 0.0 || (1e-5..1e16).contains(&value) {
         value.to_string()
     } else {
@@ -167,7 +167,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A duration for people: three digits and a unit.
+/// Formats a duration with three digits and a unit.
 pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
@@ -178,7 +178,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A number of at least three digits, with no more decimals than that takes.
+/// Formats a number with three significant digits, or more if it is at least 1000.
 pub fn three_digits(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.2}"),
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(table(&rows), "\\u{1b}[2J   1\nb           2\n");
     }
 
-    /// Whatever fails in the middle of a file, the error says which file.
+    /// Every error during a write names the file.
     #[test]
     fn errors_of_writing_name_the_file() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,32 +1,32 @@
-//! Text from files on a terminal: control characters are escaped.
+//! Escaping of control characters in text from files on a terminal.
 //!
-//! A terminal obeys escape sequences in names and contents of files. All text for people goes through
-//! here; CSV, JSON and files keep their bytes, unless they go to a terminal.
+//! A terminal interprets escape sequences in names and contents of files. All text output is
+//! escaped here; CSV, JSON and files keep their bytes, unless they go to a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-/// The text with control characters as `\u{1b}`, but for line feeds.
+/// Escapes control characters as `\u{1b}`, except line feeds.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
-    if !text.contains(commands) {
+    if !text.contains(is_interpreted) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if commands(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+        if is_interpreted(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
     }
     out.into()
 }
 
-/// Whether a terminal obeys the character: control characters, and those that change the direction of
-/// text.
-fn commands(c: char) -> bool {
-    let turns =
+/// Checks whether a terminal interprets the character: control characters, and those that change
+/// the direction of text.
+fn is_interpreted(c: char) -> bool {
+    let changes_direction =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control() && c != '\n'
+    changes_direction || c.is_control() && c != '\n'
 }
 
-/// Stdout for rows: their bytes, or at a terminal what can be shown of them.
+/// Returns stdout for rows, escaped if it is a terminal.
 pub fn stdout() -> Box<dyn Write> {
     let out = io::BufWriter::new(io::stdout().lock());
     if io::stdout().is_terminal() {
@@ -36,10 +36,10 @@ pub fn stdout() -> Box<dyn Write> {
     }
 }
 
-/// Shows whole lines.
+/// Escapes complete lines.
 struct Shown<W> {
     out: W,
-    /// The line so far: a character may come in pieces.
+    /// Incomplete line; a character may arrive in pieces.
     line: Vec<u8>,
 }
 

@@ -1,10 +1,10 @@
-//! Cluster trees: split the points into k clusters, and every cluster again.
+//! Cluster trees: hierarchical clustering into up to k parts per cluster.
 //!
 //! Le, Yamada, Fukumizu, Cuturi 2019, *Tree-Sliced Variants of Wasserstein Distances*.
-//! Farthest-point clustering draws its first center at random and takes as every further one the
-//! point farthest from all before. It needs distances only, so it works on every [`GroundMetric`].
-//! k-means needs coordinates. The edge above a cluster is as long as its center is from that of the
-//! cluster above; the edge above a point is as long as the point is from its last center.
+//! Farthest-point clustering draws its first center at random; each further center is the point
+//! farthest from those before. It needs distances only and works on every [`GroundMetric`]. k-means
+//! needs coordinates. The edge above a cluster is the distance from its center to its parent's
+//! center; the edge above a point is the distance to its last center.
 
 use std::cmp::Ordering;
 
@@ -20,37 +20,38 @@ use crate::tree::Tree;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How a cluster is split.
+/// Methods of splitting a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Splitting {
-    /// Each center is the point farthest from those before; on every metric.
+    /// Farthest-point clustering: each center is the point farthest from those before; for every
+    /// metric.
     #[default]
     Farthest,
-    /// Lloyd's k-means after k-means++; needs coordinates.
+    /// Lloyd's k-means with k-means++ seeding; needs coordinates.
     KMeans,
 }
 
-/// Some points, their distances to their center, and its distance to the center of the cluster above.
+/// Points with their distances to their center, and the center's distance to the parent's center.
 pub(super) struct Cluster {
     pub(super) members: Vec<usize>,
     pub(super) to_center: Vec<f64>,
     pub(super) up: f64,
 }
 
-/// A tree of clusters, each split into up to `branching` until it holds one point, or points at
-/// distance 0, or is `depth` levels deep.
+/// Builds a cluster tree: each cluster is split into up to `branching` parts until it has one
+/// point, or points at distance 0, or `depth` levels are reached.
 ///
 /// `progress` counts clusters.
 ///
 /// # Errors
-/// Fewer than two branches, no levels, k-means without coordinates, or
-/// [`Error::Cancelled`] when `progress` asks to stop.
+/// `branching` below 2; `depth` below 1; k-means without coordinates; [`Error::Cancelled`] if
+/// `progress` cancels.
 ///
 /// # Complexity
-/// O(N·branching·depth) distances in parallel over clusters; on a graph one search for every
-/// cluster, so give a [`GroundMetric::materialized`] one if there is the memory. k-means takes up
-/// to ten rounds of that.
+/// O(N·branching·depth) distances, in parallel over clusters. A graph needs one search per center:
+/// use a [`GroundMetric::materialized`] one if memory permits. k-means takes up to ten rounds of
+/// this.
 ///
 /// # Example
 /// ```
@@ -80,36 +81,37 @@ pub fn cluster_tree(
     }
     let mut level = vec![(draft.inner(None, 0.0), root)];
     for _ in 0..depth {
-        // A cluster's randomness comes from the number of its node: the same on any number of
+        // Each cluster's random stream depends on its node number: the same for any number of
         // threads.
         let split = |(node, cluster): &(usize, Cluster)| {
             counter.add(1)?;
             Ok(splitter.split(cluster, &mut generator(seed, *node + 1)))
         };
         let parts = parallel::try_map(level.len(), |at| split(&level[at]))?;
-        level = place(metric, level, parts, &mut draft);
+        level = attach_parts(metric, level, parts, &mut draft);
     }
     for (node, cluster) in &level {
-        hang(metric, *node, cluster, &mut draft);
+        attach_points(metric, *node, cluster, &mut draft);
     }
     draft.into_tree()
 }
 
-/// Clusters that a cluster can be split into.
+/// Valid numbers of parts of a cluster.
 pub(crate) const BRANCHING: OptionRange =
     OptionRange::at_least(2.0, "a cluster is split into at least 2");
-/// Levels that a cluster tree can have.
+/// Valid numbers of levels of a cluster tree.
 pub(crate) const DEPTH: OptionRange =
     OptionRange::at_least(1.0, "a cluster tree has at least one level");
 
-/// The generator of one cluster.
+/// Returns the generator of one cluster.
 fn generator(seed: u64, cluster: usize) -> Xoshiro256PlusPlus {
-    // An odd constant far from small numbers, so that seeds and clusters do not meet.
+    // An odd constant far from small numbers, so that streams of seeds and clusters do not
+    // coincide.
     Xoshiro256PlusPlus::seed_from_u64(seed ^ (cluster as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// Adds the parts of every cluster below its node, and returns those that may be split further.
-fn place(
+/// Adds the parts of every cluster below its node; returns those that can be split further.
+fn attach_parts(
     metric: &GroundMetric,
     level: Vec<(usize, Cluster)>,
     parts: Vec<Vec<Cluster>>,
@@ -118,7 +120,7 @@ fn place(
     let mut next = Vec::new();
     for ((node, cluster), parts) in level.into_iter().zip(parts) {
         if parts.len() < 2 {
-            hang(metric, node, &cluster, draft);
+            attach_points(metric, node, &cluster, draft);
             continue;
         }
         for part in parts {
@@ -132,15 +134,15 @@ fn place(
     next
 }
 
-/// Hangs the points of a cluster below its node; points at distance 0 share a node and its edge.
-fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut TreeDraft) {
+/// Attaches the points of a cluster to its node; points at distance 0 share a node and its edge.
+fn attach_points(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut TreeDraft) {
     let mut members: Vec<(f64, usize)> =
         cluster.to_center.iter().copied().zip(cluster.members.iter().copied()).collect();
     members.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    // Only points equally far from the center can be at the same place.
+    // Only points at equal distances from the center can coincide.
     for equal in members.chunk_by(|a, b| a.0 == b.0) {
         let (length, points) = (equal[0].0, equal.iter().map(|m| m.1).collect());
-        for place in places(metric, points) {
+        for place in group_coincident(metric, points) {
             if let [point] = place[..] {
                 draft.leaf(Some(node), length, point);
                 continue;
@@ -154,10 +156,11 @@ fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut TreeD
 }
 
 /// Groups points at distance 0 from each other.
-fn places(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
+fn group_coincident(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
     if let Some((dim, vectors)) = metric.vectors() {
         let at = |i: usize| &vectors[i * dim..(i + 1) * dim];
-        // Finite, so they compare; stable, so that a place keeps the order of its points.
+        // Coordinates are finite, so they compare; stable, so that a group keeps the order of its
+        // points.
         points.sort_by(|&i, &j| at(i).partial_cmp(at(j)).unwrap_or(Ordering::Equal));
         return points.chunk_by(|&i, &j| at(i) == at(j)).map(<[usize]>::to_vec).collect();
     }
@@ -173,7 +176,7 @@ fn places(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
     places
 }
 
-/// How clusters of one metric are split.
+/// Splitting method with its data.
 enum Splitter<'a> {
     Farthest { metric: &'a GroundMetric, branching: usize },
     KMeans { points: ComparedVectors<'a>, branching: usize },
@@ -191,7 +194,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// All points in one cluster.
+    /// Returns all points as one cluster.
     fn root(&self, rng: &mut Xoshiro256PlusPlus) -> Cluster {
         match *self {
             Self::Farthest { metric, .. } => {
@@ -204,7 +207,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The parts of a cluster, none of them empty; one part if all its points are at distance 0.
+    /// Splits a cluster into nonempty parts; one part if all its points are at distance 0.
     fn split(&self, cluster: &Cluster, rng: &mut Xoshiro256PlusPlus) -> Vec<Cluster> {
         match *self {
             Self::Farthest { metric, branching } => farthest(metric, cluster, branching, rng),
@@ -215,7 +218,7 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// Splits by the nearest of up to k centers, each the point farthest from those before it.
+/// Splits by the nearest of up to k centers, each the point farthest from those before.
 fn farthest(
     metric: &GroundMetric,
     cluster: &Cluster,
@@ -235,10 +238,10 @@ fn farthest(
                 (nearest[at], owner[at]) = (d, parts.len());
             }
         }
-        // A center belongs to itself, even where rounding has put it at a distance.
+        // A center belongs to itself, even if its distance is not 0 due to rounding.
         (nearest[center], owner[center]) = (0.0, parts.len());
         parts.push(Cluster { members: vec![], to_center: vec![], up: cluster.to_center[center] });
-        // The first of those that are equally far.
+        // Ties go to the first.
         center =
             (0..members.len()).fold(0, |far, at| if nearest[at] > nearest[far] { at } else { far });
     }

@@ -1,9 +1,9 @@
-//! A tree in the making: nodes from the root down, in the order they are found.
+//! Trees under construction: nodes from the root down, in order of creation.
 
 use crate::error::Result;
 use crate::tree::Tree;
 
-/// Nodes with their parents, the edges above them, and the point that a leaf is.
+/// Nodes with their parents, the lengths of the edges above them, and the points of leaves.
 #[derive(Default)]
 pub(super) struct TreeDraft {
     parent: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! k-means within one cluster: Lloyd's rounds after the seeding of k-means++.
+//! k-means within one cluster: Lloyd's algorithm with k-means++ seeding.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,21 +7,21 @@ use super::cluster::Cluster;
 use crate::metric::period::{way, wrapped};
 use crate::metric::{GroundMetric, PointMetric};
 
-/// Rounds of Lloyd; clusters of a tree need not be perfect.
+/// Rounds of Lloyd's algorithm; clusters of a tree need not be optimal.
 const ROUNDS: usize = 10;
 
-/// Vectors, and how they are compared.
+/// Vectors with their metric.
 #[derive(Clone, Copy)]
 pub(super) struct ComparedVectors<'a> {
     point_metric: PointMetric,
     dim: usize,
     vectors: &'a [f64],
-    /// Half periods of coordinates that go round.
+    /// Half periods of periodic coordinates.
     halves: Option<&'a [f64]>,
 }
 
 impl<'a> ComparedVectors<'a> {
-    /// Nothing where a metric has no coordinates.
+    /// Returns the vectors of a metric, if it has coordinates.
     pub(super) fn of(metric: &'a GroundMetric) -> Option<Self> {
         let (dim, vectors) = metric.vectors()?;
         let (point_metric, halves) = (metric.point_metric()?, metric.half_periods());
@@ -40,9 +40,10 @@ impl<'a> ComparedVectors<'a> {
         &self.vectors[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// The mean of some vectors; of coordinates that go round that of the shorter ways from the first.
+    /// Computes the mean of some vectors; for periodic coordinates, the mean of the shortest
+    /// differences to the first.
     fn mean(&self, members: &[usize]) -> Vec<f64> {
-        // From the first member on, so that the mean of equal vectors is that vector to the last bit.
+        // Relative to the first member, so that the mean of equal vectors is exact.
         let first = self.vector(members[0]);
         let half = |k: usize| self.halves.map_or(f64::INFINITY, |halves| halves[k]);
         let mut sums = vec![0.0; self.dim];
@@ -57,17 +58,17 @@ impl<'a> ComparedVectors<'a> {
     }
 }
 
-/// The members around their mean.
+/// Returns a cluster of members with their mean as center.
 pub(super) fn around_mean(points: ComparedVectors<'_>, members: Vec<usize>) -> Cluster {
     let mean = points.mean(&members);
     let to_center = members.iter().map(|&m| points.between(points.vector(m), &mean)).collect();
     Cluster { members, to_center, up: 0.0 }
 }
 
-/// Splits members into up to k parts around means.
+/// Splits members into up to k parts by k-means.
 ///
-/// Assignments and seeding go by the metric of the points, so that Manhattan distances or cosines
-/// make their own clusters.
+/// Assignment and seeding use the metric of the points, so Manhattan distances or cosines have
+/// their own clusters.
 pub(super) fn split(
     points: ComparedVectors<'_>,
     members: &[usize],
@@ -85,7 +86,7 @@ pub(super) fn split(
         }
         owner = assigned;
         let parts = group(members, &owner, centers.len() / dim);
-        // A part that has lost all its points keeps its center, and may win some back.
+        // An empty part keeps its center and may gain points again.
         for (part, center) in parts.iter().zip(centers.chunks_exact_mut(dim)) {
             if !part.is_empty() {
                 center.copy_from_slice(&points.mean(part));
@@ -101,7 +102,8 @@ pub(super) fn split(
     parts.into_iter().filter(|part| !part.is_empty()).map(around).collect()
 }
 
-/// k-means++: the next center is drawn with odds of its squared distance to those before.
+/// Draws centers by k-means++: each next center with probability proportional to its squared
+/// distance to those before.
 fn seeds(
     points: ComparedVectors<'_>,
     members: &[usize],
@@ -117,7 +119,7 @@ fn seeds(
         for (near, &m) in near.iter_mut().zip(members) {
             *near = near.min(points.between(points.vector(m), newest));
         }
-        // As shares of the largest, so that no square overflows or vanishes.
+        // Relative to the largest, so that no square overflows or underflows.
         let largest = near.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
             break;
@@ -128,7 +130,7 @@ fn seeds(
             draw -= odd;
             draw < 0.0
         };
-        // Rounding may leave a rest after the last: then it is the farthest point.
+        // Rounding may leave a remainder after the last one; then the farthest point is chosen.
         let next = odds.iter().position(falls).or_else(|| odds.iter().position(|&odd| odd == 1.0));
         centers.extend_from_slice(points.vector(members[next.unwrap_or(0)]));
     }

@@ -1,6 +1,6 @@
-//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), for many points [along
-//! near neighbors](Linkage::Neighbors), [random grids](quadtree()), [clusters of
-//! clusters](cluster_tree()), and [many linkages of a perturbed metric](perturbed()).
+//! Builders of trees from a ground metric alone: [linkage](linkage()), also along [nearest
+//! neighbors](Linkage::Neighbors) for many points, [random grids](quadtree()), [hierarchical
+//! clusters](cluster_tree()), and [linkages of a perturbed metric](perturbed()).
 
 mod cluster;
 mod draft;

@@ -1,4 +1,5 @@
-//! Forests from a metric: the linkage of its distances, and those of distances times random factors.
+//! Forests from a metric: the linkage of its distances, and linkages of randomly perturbed
+//! distances.
 
 use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
 use super::neighbors::{DistanceNoise, neighbors};
@@ -18,13 +19,14 @@ use rand::RngExt;
 /// Options of [`perturbed`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerturbedOptions {
-    /// How many trees.
+    /// Number of trees.
     pub n_trees: usize,
-    /// How a tree is grown from its distances (default: average linkage).
+    /// Linkage of each tree (default: average linkage).
     pub linkage: Linkage,
-    /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10. `None` takes the standard
-    /// deviation of the logarithms of distances, but at most 0.7 (default): in high dimensions all
-    /// distances are about the same, and noise beyond their spread would hide their differences.
+    /// Noise level, from 0 to 10: distances are multiplied by exp(noise·z), z normal. `None` (the
+    /// default) is the standard deviation of the logarithms of distances, but at most 0.7: in high
+    /// dimensions all distances are similar, and noise beyond their spread would hide their
+    /// differences.
     pub noise: Option<f64>,
     /// Seed of all randomness (default: 0).
     pub seed: u64,
@@ -37,7 +39,7 @@ impl Default for PerturbedOptions {
 }
 
 impl PerturbedOptions {
-    /// What [`Default`] gives.
+    /// Default options.
     pub(crate) const DEFAULT: Self =
         Self { n_trees: 16, linkage: Linkage::Average, noise: None, seed: 0 };
 
@@ -47,35 +49,37 @@ impl PerturbedOptions {
             .check("noise", self.noise.unwrap_or_default())
     }
 
-    /// The noise of one tree, 0 for the first; `None` where no tree has noise.
+    /// Returns the noise of one tree, 0 for the first; `None` if no tree has noise.
     fn noise_of(&self, tree: usize, sigma: f64) -> Option<DistanceNoise> {
         let own = if tree == 0 { 0.0 } else { sigma };
         (sigma > 0.0).then(|| DistanceNoise { sigma: own, seed: mixed(self.seed, tree as u64) })
     }
 }
 
-/// Trees that a forest can have: at most far beyond those from which on it gets no better.
+/// Valid numbers of trees; the maximum is far above the numbers that still improve a forest.
 pub(crate) const N_TREES: OptionRange =
     OptionRange::closed(1.0, 100_000.0, "it must be from 1 to 100,000");
 
-/// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
-/// trees after one factor with 0.3, 0.7 and 1.2, first of their mean, then of their merged plans:
-/// 0.058, 0.055, 0.061 and 0.029, 0.030, 0.028 on distances of 312 cities, where the spread is
-/// 0.84; 0.063, 0.060, 0.068 and 0.029, 0.025, 0.024 on the air routes of 332 airports. On 621
-/// words in R³⁰⁰, spread 0.06, the mean has 0.0078 with 0.05 and 0.0163 with 0.3; without noise
-/// 0.0093.
+/// Noise level for metrics with a wide spread, chosen on the data sets named here. Mean relative
+/// error of 16 trees after scaling by one factor with 0.3, 0.7 and 1.2, first of the mean of the
+/// trees, then of their merged plans: 0.058, 0.055, 0.061 and 0.029, 0.030, 0.028 on distances of
+/// 312 cities (spread 0.84); 0.063, 0.060, 0.068 and 0.029, 0.025, 0.024 on the air routes of 332
+/// airports. On 621 words in R³⁰⁰ (spread 0.06) the mean has 0.0078 with 0.05 and 0.0163 with 0.3;
+/// without noise 0.0093.
 const USUAL_NOISE: f64 = 0.7;
 
-/// Pairs of points from which the spread is estimated.
+/// Number of point pairs from which the spread is estimated.
 const SPREAD_PAIRS: usize = 2_000;
 
-/// The standard deviation of the logarithms of sampled distances above 0, at most [`USUAL_NOISE`].
+/// Computes the standard deviation of the logarithms of sampled positive distances, at most
+/// [`USUAL_NOISE`].
 fn usual_noise(metric: &GroundMetric) -> Result<f64> {
     if metric.points() < 2 {
         return Ok(0.0);
     }
     let data = Labelled::of_points(metric, SPREAD_PAIRS, 0)?;
-    // Relative to the largest, so that distances times a power of two have the same spread to the bit.
+    // Relative to the largest, so that distances times a power of two have bit for bit the same
+    // spread.
     let unit = units::of_largest(data.distances().iter().copied());
     let above = data.distances().iter().filter(|d| **d > 0.0);
     let logs: Vec<f64> = above.map(|d| (d / unit).ln()).collect();
@@ -85,34 +89,34 @@ fn usual_noise(metric: &GroundMetric) -> Result<f64> {
     Ok(variance.sqrt().min(USUAL_NOISE))
 }
 
-/// exp(10·z) is finite for any z that 53 random bits can make, which is below 9.
+/// Largest noise level: exp(10·z) is finite for any z from 53 random bits, which is below 9.
 const MOST_NOISE: f64 = 10.0;
 
-/// With fewer distances than this in all copies together, trees are built in parallel.
+/// If all copies together have fewer distances, trees are built in parallel.
 const SMALL: usize = 1 << 22;
 
-/// Linkages of a perturbed metric, equally weighted.
+/// Builds an equally weighted forest of linkages of a perturbed metric.
 ///
-/// The first tree is grown from the distances D as they are, every other one from
-/// D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs of about the same distance
-/// merge in another order in every tree, so that their mean has fewer sharp cuts. The first trees of
-/// a larger forest with the same seed are the same.
+/// The first tree is the linkage of the distances D themselves, every other one of
+/// D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs at similar distances merge
+/// in a different order in every tree, so the mean of the trees has fewer sharp cuts. The first
+/// trees of a larger forest with the same seed are the same.
 ///
-/// The first tree has no noise, so that labels can give it all the weight where noise does harm: on
-/// subsets of 4,360 cells, whose neighbors are hardly nearer than all others, learned trees had an
-/// error of 0.013 without such a tree and 0.004 with it, as one learned tree has.
+/// The first tree has no noise, so that labels can give it all the weight where noise is harmful:
+/// on subsets of 4,360 cells, whose neighbors are hardly nearer than all others, learned trees had
+/// an error of 0.013 without such a tree and 0.004 with it, the same as one learned tree.
 ///
 /// `progress` counts trees.
 ///
 /// # Errors
-/// Bad options, or [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+/// Invalid options; [`Error::Cancelled`](crate::Error::Cancelled) if `progress` cancels.
 ///
 /// # Complexity
-/// That of [`linkage`](crate::build::linkage()) for every tree; one copy of all distances at a time, N²/2
-/// numbers, unless there are few. The distances are computed anew for every tree: call
-/// [`GroundMetric::materialize`] for a graph first. With [`Linkage::Neighbors`] there is no such
-/// copy: factors are for pairs of clusters near each other, and the nearer 1 the larger these are,
-/// as they would be for the mean over their points. The result does not depend on the number of
+/// [`linkage`](crate::build::linkage()) for every tree, with one copy of all distances at a time,
+/// N²/2 numbers, unless there are few. Distances are computed anew for every tree: call
+/// [`GroundMetric::materialize`] for a graph first. [`Linkage::Neighbors`] needs no such copy:
+/// factors belong to pairs of neighboring clusters, and are closer to 1 for larger clusters, as
+/// they would be for the mean over their points. The result does not depend on the number of
 /// threads.
 ///
 /// # Example
@@ -132,10 +136,10 @@ pub fn perturbed(
     options.check()?;
     let noise = options.noise.map_or_else(|| usual_noise(metric), Ok)?;
     let counter = Counter::new(BUILDING, options.n_trees, progress);
-    // Within a tree it only asks whether to go on.
-    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
+    // Within a tree, progress only checks for cancellation.
+    let check_cancelled = |_: &State<'_>| counter.add(0).is_ok();
     let grown = |k: usize| {
-        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &goes_on)?;
+        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &check_cancelled)?;
         counter.add(1)?;
         Ok(tree)
     };
@@ -152,7 +156,7 @@ pub fn perturbed(
     Forest::uniform(trees?)
 }
 
-/// One tree, from a copy of the distances that is dropped afterwards.
+/// Builds one tree from a copy of the distances.
 fn grow(
     metric: &GroundMetric,
     method: Linkage,
@@ -167,7 +171,7 @@ fn grow(
     let step = format_args!("a linkage of the perturbed distances of {n} points");
     let mut distances = working_copy(metric, step, FOREST, progress)?;
     let rows = Counter::new(BUILDING, n, progress);
-    // Sums of four distances have to stay finite, rounding included.
+    // Sums of four distances must stay finite, rounding included.
     match &mut distances {
         Storage::F64(all) => for_each_row(n, all, &rows, |i, row| {
             row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX / 4.0));
@@ -180,12 +184,13 @@ fn grow(
     linkage_of_copy(n, distances, method, progress)
 }
 
-/// Advice where all distances do not fit into memory, for a forest.
-const FOREST: &str = "take the method `sliced-cluster`, or grow trees by neighbors linkage: both do without all distances";
+/// Advice if all distances do not fit into memory, for a forest.
+const FOREST: &str =
+    "use the method `sliced-cluster` or neighbors linkage, which do not need all distances";
 
 impl DistanceNoise {
-    /// The factors for the pairs of point `i` with those after it, without end; each row has a random
-    /// stream of its own.
+    /// Iterates, without end, over the factors for the pairs of point `i` with later points; each
+    /// row has its own random stream.
     fn row(&self, i: usize) -> impl Iterator<Item = f64> + use<> {
         let mut rng = generator(mixed(self.seed, i as u64));
         let sigma = self.sigma;
@@ -193,7 +198,7 @@ impl DistanceNoise {
     }
 }
 
-/// Two independent standard normal numbers (Box, Muller 1958).
+/// Draws two independent standard normal numbers (Box, Muller 1958).
 fn normals(rng: &mut Random) -> [f64; 2] {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     let (sin, cos) = (std::f64::consts::TAU * rng.random::<f64>()).sin_cos();

@@ -1,23 +1,23 @@
 //! Randomly shifted quadtrees, in any dimension.
 //!
-//! A cube around the points, twice as wide as they spread and shifted at random, is halved along
-//! every axis until no part holds two different points (\[CTW24\], appendix on tree approximations;
-//! Indyk and Thaper 2003). The edge above a cell is as long as the cell's side. Two points that
-//! part in a cell of side s are then s to 2s apart in the tree, and never farther than s·√d in
-//! space, so
+//! A cube around the points, twice as wide as their spread and shifted at random, is halved along
+//! every axis until no cell has two different points (\[CTW24\], appendix on tree approximations;
+//! Indyk and Thaper 2003). The edge above a cell is as long as the cell's side. Two points that are
+//! separated in a cell of side s have tree distance s to 2s, and at most s·√d in space, so
 //!
 //! ```text
 //! W₁/√d ≤ W_T      always (Euclidean; W₁ of the largest coordinate difference is never above W_T)
 //! E[W_T] ≤ 4·depth·W₁ of the Manhattan distance
 //! ```
 //!
-//! the second because a grid of side s parts two points with probability at most ‖x − y‖₁/s: the
-//! constant and the logarithm of \[CTW24\]'s theorem on quadtrees. Which distance the metric itself
-//! takes of its coordinates makes no difference to the tree.
+//! The second bound holds because a grid of side s separates two points with probability at most
+//! ‖x − y‖₁/s: the constant and the logarithm of \[CTW24\]'s theorem on quadtrees. The tree depends
+//! on coordinates alone, not on the metric's distance.
 //!
-//! A coordinate that goes round is cut open at a random place first. No two points are then nearer than
-//! they were, so the first bound holds; a cut of a circle of length P parts two points at distance r along
-//! it with probability r/P, after which they are at most 4P apart, so that the second holds with 4 more.
+//! A periodic coordinate is first cut at a random place. Cutting never decreases a distance, so the
+//! first bound holds; a cut of a circle of length P separates two points at distance r along it
+//! with probability r/P, and their distance is then at most 4P, so the second bound holds with 4
+//! more.
 
 use rand::RngExt;
 
@@ -28,21 +28,19 @@ use crate::metric::period::wrapped;
 use crate::seed::generator;
 use crate::tree::Tree;
 
-/// Levels of cells: points closer than 2⁻⁵⁰ of the cube's side along every axis count as one.
+/// Levels of cells: points closer than 2⁻⁵⁰ of the cube's side along every axis coincide.
 const LEVELS: u32 = 50;
 
-/// A quadtree with a random shift.
+/// Builds a quadtree with a random shift.
 ///
-/// Points at the same place hang from one node by edges of length 0, and so do points nearer than
-/// 2⁻⁵⁰ of the spread. Cells with a single occupied part are not nodes: their edges are joined into
-/// one.
+/// Points that coincide, or are closer than 2⁻⁵⁰ of the spread, share a node with edges of length
+/// 0. Cells with a single occupied part are not nodes: their edges are joined into one.
 ///
 /// # Errors
-/// [`Error::NoCoordinates`] where the metric has none.
+/// [`Error::NoCoordinates`] if the metric has none.
 ///
 /// # Complexity
-/// O(N·dim·depth) time for trees as deep as `depth`, and O(N·dim) memory: only occupied cells
-/// exist.
+/// O(N·dim·depth) time for trees of depth `depth`, and O(N·dim) memory: only occupied cells exist.
 ///
 /// # Example
 /// ```
@@ -68,7 +66,8 @@ pub fn quadtree(metric: &GroundMetric, seed: u64) -> Result<Tree> {
     Grid::new(dim, &opened, &shift).tree()
 }
 
-/// Points in cells: bit `LEVELS − l` of a coordinate says in which half it falls at level l.
+/// The cell of every point at the finest level, as integer coordinates of `LEVELS` bits. Bit
+/// `LEVELS − l` says in which half of its cell of level l − 1 the point lies.
 struct Grid {
     dim: usize,
     cell: Vec<u64>,
@@ -76,7 +75,7 @@ struct Grid {
     side: f64,
 }
 
-/// Points in one cell, and the node above them with its level.
+/// Points in one cell, and their parent node with its level.
 struct Group {
     begin: usize,
     end: usize,
@@ -95,7 +94,7 @@ impl Grid {
         }
         let spread = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
         let cells = (1u64 << LEVELS) as f64;
-        // Without any spread all points share a cell, whichever.
+        // Without spread all points share a cell.
         let share = |x: f64, k: usize| if spread > 0.0 { (x - low[k]) / spread } else { 0.0 };
         let place = |(at, &x): (usize, &f64)| {
             let u = 0.5 * (share(x, at % dim) + shift[at % dim]);
@@ -144,8 +143,8 @@ impl Grid {
         }
     }
 
-    /// The sum of the sides of the cells below the node `above`, down to level `last`; without a last
-    /// level, the side of the first cell below.
+    /// Returns the sum of the sides of the cells below the node `above` down to level `last`, or
+    /// the side of the first cell below if there is no last level.
     fn length(&self, above: Option<(usize, u32)>, last: Option<u32>) -> f64 {
         let Some((_, top)) = above else { return 0.0 };
         let size = |level: u32| self.side * 0.5f64.powi(level.cast_signed());
@@ -156,7 +155,7 @@ impl Grid {
         &self.cell[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// The bits in which some coordinate of some member differs from the first member's.
+    /// Returns the bits in which some coordinate of some member differs from the first member's.
     fn differing(&self, members: &[usize]) -> u64 {
         let first = self.cells(members[0]);
         let against =
@@ -164,8 +163,8 @@ impl Grid {
         members[1..].iter().map(against).fold(0, |or, bits| or | bits)
     }
 
-    /// Sorts members by the half they fall in along every axis, and returns the sizes of the parts.
-    /// Sorting finds the occupied ones among 2^dim without a table of them.
+    /// Sorts members by their halves along all axes, and returns the sizes of the parts. Sorting
+    /// finds the occupied ones among 2^dim parts without a table.
     fn split(&self, bit: u32, members: &mut [usize]) -> Vec<usize> {
         let words = self.dim.div_ceil(64);
         let mut halves = vec![0u64; members.len() * words];
@@ -192,21 +191,21 @@ mod tests {
     #[test]
     fn quadtrees_by_hand() {
         // The points spread over 3, so the cube has side 6. Unshifted it is [0, 6)²: the last point
-        // leaves at level 1 (side 3), the others stay together through level 2 (side 1.5) and part
-        // at level 3 (side 0.75).
+        // separates at level 1 (side 3), the others share cells through level 2 (side 1.5) and
+        // separate at level 3 (side 0.75).
         let points = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 3.0, 3.0];
         let tree = |shift: [f64; 2]| Grid::new(2, &points, &shift).tree().unwrap();
         assert_eq!(tree([0.0, 0.0]).to_newick(), "(3:3,(0:0.75,1:0.75,2:0.75):4.5);");
-        // Begun at −1 along both axes, the border between the cells of side 1.5 is at 0.5: all part
-        // at level 2.
+        // If the cube starts at −1 along both axes, the border between cells of side 1.5 is at 0.5:
+        // all separate at level 2.
         let third = 1.0 / 3.0;
         assert_eq!(tree([third, third]).to_newick(), "(3:3,(0:1.5,1:1.5,2:1.5):3);");
-        // Shifted along the first axis only, points 0 and 2 stay together for one more level.
+        // Shifted along the first axis only, points 0 and 2 share cells for one more level.
         let first = tree([third, 0.0]);
         assert_eq!(first.leaf_distance(0, 1), 0.75 + 1.5 + 1.5);
         assert_eq!(first.leaf_distance(0, 2), 1.5);
         assert_eq!(first.leaf_distance(1, 3), 1.5 + 3.0 + 3.0);
-        // On a line: [0, 16) with points that part at sides 8, 4 and 1.
+        // On a line: [0, 16), and points separate at sides 8, 4 and 1.
         let line = Grid::new(1, &[0.0, 1.0, 4.0, 8.0], &[0.0]).tree().unwrap();
         assert_eq!(line.to_newick(), "(3:8,(2:4,(0:1,1:1):6):8);");
     }

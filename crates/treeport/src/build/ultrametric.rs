@@ -1,10 +1,11 @@
-//! The tree of an ultrametric.
+//! Construction of the tree of an ultrametric.
 //!
-//! The paper splits the points into parts that are a diameter apart, and then every part, from the
-//! root down (\[CTW24\], "Trees and ultrametrics"). From the leaves up the same tree takes O(n²): the
-//! parts at each level are the components of the shorter distances, which a minimum spanning tree
-//! gives. The spanning tree also checks the input: its largest edge between two points is the largest
-//! ultrametric below the distances, so the distances are an ultrametric exactly if they equal it.
+//! The paper splits the points into parts that are a diameter apart, and each part again, from the
+//! root down (\[CTW24\], "Trees and ultrametrics"). From the leaves up the same tree takes O(n²):
+//! the parts at each level are the components of the shorter distances, which a minimum spanning
+//! tree gives. The spanning tree also checks the input: the largest edge on its path between two
+//! points is the largest ultrametric below the distances, so the distances are an ultrametric
+//! exactly if they equal it.
 
 use std::cmp::Ordering;
 
@@ -15,20 +16,20 @@ use crate::metric::check_count;
 use crate::spanning;
 use crate::tree::Tree;
 
-/// How far distances may differ, relative to the larger, to count as equal.
+/// Relative difference up to which distances count as equal.
 ///
-/// Ten million times the rounding of one sum, and far below any difference that means something.
+/// Ten million times the rounding error of one sum, and far below any meaningful difference.
 const TOLERANCE: f64 = 1e-9;
 
 impl Tree {
-    /// The tree whose leaf distances are the given ultrametric on `n` points.
+    /// Builds the tree whose leaf distances are the given ultrametric on `n` points.
     ///
-    /// `condensed` holds d(0,1), d(0,2), …, d(1,2), … as `SciPy`'s `pdist` does. Points at equal
-    /// distance hang under one node, so an equidistant set is a star; different points may be at
-    /// distance 0. Distances within 1e-9 of each other, relatively, count as equal.
+    /// `condensed` has d(0,1), d(0,2), …, d(1,2), … in the order of `SciPy`'s `pdist`. Points at
+    /// equal distances share one parent, so an equidistant set is a star; different points may have
+    /// distance 0. Distances with a relative difference of at most 1e-9 count as equal.
     ///
     /// # Errors
-    /// A list of the wrong length, a distance that is negative or not finite, or three points with
+    /// A list of the wrong length; a distance that is negative or not finite; three points with
     /// d(i,j) > max(d(i,k), d(k,j)).
     ///
     /// # Complexity
@@ -78,9 +79,10 @@ fn check(n: usize, values: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// An error with three points that violate the inequality, `i` among them. On the path in the spanning
-/// tree from `i` to a point that is too far, all steps are shorter than that distance; so the first
-/// point on the path that is too far from `i` and the point before it are such points. O(n²).
+/// Returns an error with three points, `i` among them, that violate the inequality. On the spanning
+/// tree path from `i` to a point that is too far, all edges are shorter than that distance; the
+/// first point on the path that is too far from `i`, and the point before it, are such points.
+/// O(n²).
 fn not_ultrametric(n: usize, distance: impl Fn(usize, usize) -> f64, i: usize) -> Error {
     let around = |j: usize, k: usize| distance(i, k).max(distance(k, j));
     let gap = |&(j, k): &(usize, usize)| distance(i, j) - around(j, k);
@@ -90,12 +92,12 @@ fn not_ultrametric(n: usize, distance: impl Fn(usize, usize) -> f64, i: usize) -
     Error::NotUltrametric { i, j, k, direct: distance(i, j), around: around(j, k) }
 }
 
-/// Joins nodes at the same height as their parent with it: the binary tree becomes the paper's.
+/// Merges nodes into their parent at the same height, which turns the binary tree into the paper's.
 fn join_levels(tree: &BinaryTree) -> (Vec<u32>, Vec<f64>) {
     let (n, parent, height) = (tree.leaves, tree.parents(), &tree.height);
     let nodes = parent.len();
     let root = nodes - 1;
-    // Compared with the highest node of the level, so that small steps cannot add up.
+    // Compared with the highest node of the level, so that small differences cannot add up.
     let mut level: Vec<usize> = (0..nodes).collect();
     for v in (n..root).rev() {
         let above = level[parent[v] as usize];
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn small_steps_do_not_add_up_to_one_level() {
-        // A chain of merges, each within the tolerance of the next, the ends far beyond it.
+        // A chain of merges, each within the tolerance of the next; the ends are far beyond it.
         let n = 40;
         let step = |j: usize| 1.0 + j as f64 * 0.4 * TOLERANCE;
         let condensed: Vec<f64> = (0..n).flat_map(|i| (i + 1..n).map(step)).collect();
@@ -159,13 +161,13 @@ mod tests {
 
     #[test]
     fn what_is_not_an_ultrametric_names_three_points() {
-        // 0 and 3 are 9 apart, but a path of steps of 1 joins them.
+        // 0 and 3 are at distance 9, but a path of edges of length 1 connects them.
         let error = Tree::from_ultrametric(4, &[1.0, 1.0, 9.0, 1.0, 1.0, 1.0]).unwrap_err();
         let Error::NotUltrametric { i, j, k, direct, around } = error else { panic!("{error}") };
         assert_eq!((i, j, direct, around), (0, 3, 9.0, 1.0));
         assert!(k == 1 || k == 2);
-        // Steps of 1 along 0, 2, 3, 1 and 5 elsewhere: no third point shows that 0 and 1 are too
-        // far apart.
+        // Edges of length 1 along 0, 2, 3, 1 and 5 elsewhere: no third point shows that 0 and 1 are
+        // too far apart.
         let error = Tree::from_ultrametric(4, &[5.0, 1.0, 5.0, 5.0, 1.0, 1.0]).unwrap_err();
         let Error::NotUltrametric { i, j, k, direct, around } = error else { panic!("{error}") };
         assert_eq!((i, j, k, direct, around), (0, 3, 2, 5.0, 1.0));

@@ -1,7 +1,7 @@
-//! How much other lengths change distances: for every pair, or a bound for all of them.
+//! Change of distances by other edge lengths: of every pair, or a bound for all pairs.
 //!
-//! With edges longer by δ the distance of x and y changes by Σ δ_v |x_v − y_v|, where x_v and y_v are
-//! the masses below v. As |x − y| = x + y − 2 min(x, y), that is
+//! If edges are longer by δ, the distance of x and y changes by Σ δ_v |x_v − y_v|, where x_v and
+//! y_v are the masses below v. As |x − y| = x + y − 2 min(x, y), that is
 //!
 //! D(x) + D(y) − 2 Σ δ_v min(x_v, y_v), where D(x) = Σ δ_v x_v.
 //!
@@ -9,7 +9,7 @@
 //! nodes of one of them. A bound for all pairs: let t_v be the largest mass below v of the other
 //! measures. Then −Σ δ_v min(x_v, y_v) is at most U(x) = Σ over δ_v < 0 of |δ_v| min(x_v, t_v), and
 //! likewise at most U(y); over all pairs it is at most the second largest U. D(x) + D(y) is at most
-//! the sum of the two largest D. With −δ in place of δ this bounds the change from below.
+//! the sum of the two largest D. With −δ instead of δ this bounds the change from below.
 
 use crate::error::Result;
 use crate::parallel;
@@ -17,62 +17,63 @@ use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
 use crate::steps;
 
-/// How much a contraction changes distances.
+/// Change of distances by a contraction.
 ///
 /// # Complexity
 /// Up to 2²⁶ pairs (11,000 measures) are all computed, in O(s) each for s changed nodes above the
-/// points of a measure: about a microsecond. More pairs get a bound in O(s) a measure, which is far
-/// larger: on BBC Sport 34 % of the mean distance, where the largest change is 2 %.
+/// points of a measure: about a microsecond. For more pairs a bound takes O(s) per measure, and is
+/// much larger: on BBC Sport 34 % of the mean distance, where the largest change is 2 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The smallest change of a distance; below 0 where one becomes shorter.
+    /// Smallest change of a distance; below 0 if a distance decreases.
     pub least: f64,
-    /// The largest change of a distance.
+    /// Largest change of a distance.
     pub most: f64,
-    /// Whether `least` and `most` are attained, as all pairs were computed; otherwise they are bounds.
+    /// Whether `least` and `most` are attained, because all pairs were computed; otherwise they are
+    /// bounds.
     pub exact: bool,
-    /// The mean distance of two of the measures before, to compare with.
+    /// Mean distance of two measures before the contraction, for comparison.
     pub mean_distance: f64,
 }
 
 impl Change {
-    /// The change where edges are `longer`, between rows of the masses `below` nodes; the first
-    /// `asked` rows are only compared with the others.
+    /// Computes the change if edges are `longer`, between rows of the masses `below` nodes; the
+    /// first `queries` rows are only compared with the others.
     pub(super) fn new(
         longer: Vec<f64>,
         below: &Csr,
-        asked: usize,
+        queries: usize,
         mean_distance: f64,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let rows = ChangedMass::new(longer, below);
-        let others = (below.rows - asked) as u64;
-        let pairs = asked as u64 * others + others * others.saturating_sub(1) / 2;
+        let others = (below.rows - queries) as u64;
+        let pairs = queries as u64 * others + others * others.saturating_sub(1) / 2;
         let exact = pairs <= PAIRS;
         let (least, most) = if exact {
-            rows.all_pairs(asked, progress)?
+            rows.all_pairs(queries, progress)?
         } else {
             (-rows.bound(|longer| -longer), rows.bound(|longer| longer))
         };
         Ok(Self { least, most, exact, mean_distance })
     }
 
-    /// The largest change in either direction.
+    /// Returns the largest absolute change.
     pub fn largest(&self) -> f64 {
         self.most.max(-self.least)
     }
 }
 
-/// Up to so many pairs are all computed.
+/// Largest number of pairs that are all computed.
 const PAIRS: u64 = 1 << 26;
 
-/// The masses of the measures below edges whose lengths change.
+/// Masses of the measures below edges whose lengths change.
 struct ChangedMass {
-    /// By how much every edge is longer.
+    /// Increase of every edge length.
     longer: Vec<f64>,
     start: Vec<usize>,
     entries: Vec<(u32, f64)>,
-    /// D of every row.
+    /// D(x) of every row x: its masses times the increases of the edge lengths.
     sums: Vec<f64>,
 }
 
@@ -95,9 +96,9 @@ impl ChangedMass {
         &self.entries[self.start[row]..self.start[row + 1]]
     }
 
-    /// The least and the largest change over pairs of a row and a later one that is not `asked`; 0
-    /// is between them.
-    fn all_pairs(&self, asked: usize, progress: &Progress<'_>) -> Result<(f64, f64)> {
+    /// Computes the smallest and largest change over pairs of a row and a later one that is not a
+    /// query; the range includes 0.
+    fn all_pairs(&self, queries: usize, progress: &Progress<'_>) -> Result<(f64, f64)> {
         let count = self.sums.len();
         let counter = Counter::new(steps::DISTANCES, count, progress);
         let of_row = |mass: &mut Vec<f64>, left: usize| -> Result<(f64, f64)> {
@@ -109,7 +110,7 @@ impl ChangedMass {
                 let both: f64 = self.row(right).iter().map(shared).sum();
                 self.sums[left] + self.sums[right] - 2.0 * both
             };
-            let range = (asked.max(left + 1)..count).map(change);
+            let range = (queries.max(left + 1)..count).map(change);
             let range = range.fold((0.0, 0.0), |(a, b), c| (c.min(a), c.max(b)));
             self.row(left).iter().for_each(|&(v, _)| mass[v as usize] = 0.0);
             Ok(range)
@@ -118,9 +119,10 @@ impl ChangedMass {
         Ok(ranges.iter().fold((0.0, 0.0), |a, b| (b.0.min(a.0), b.1.max(a.1))))
     }
 
-    /// An upper bound, at least 0, of the change of every pair where edges are longer by `sign(longer)`.
+    /// Computes an upper bound, at least 0, of the change of every pair if edges are longer by
+    /// `sign(longer)`.
     fn bound(&self, sign: impl Fn(f64) -> f64) -> f64 {
-        // The two largest masses below every node: one of them is another row's.
+        // The two largest masses below every node: one of them belongs to another row.
         let mut top = vec![[0.0f64; 2]; self.longer.len()];
         self.entries.iter().for_each(|&(v, x)| raise(&mut top[v as usize], x));
         let (mut sums, mut shares) = ([f64::NEG_INFINITY; 2], [0.0; 2]);
@@ -137,7 +139,7 @@ impl ChangedMass {
     }
 }
 
-/// Puts a value among the two largest.
+/// Updates the two largest values.
 fn raise(top: &mut [f64; 2], value: f64) {
     if value > top[0] {
         *top = [value, top[0]];
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_bound_is_tight_for_two_rows_that_share_all() {
-        // Both have half their mass at two points, one of which lost its edge.
+        // Both have half their mass at two points; the edge of one was contracted.
         let below = Csr {
             rows: 2,
             cols: 2,

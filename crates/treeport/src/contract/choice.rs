@@ -1,4 +1,4 @@
-//! Which edges to contract, and what becomes of their lengths.
+//! Choice of the edges to contract, and of what happens to their lengths.
 
 use super::ForestNodes;
 use crate::error::Result;
@@ -6,27 +6,27 @@ use crate::memory;
 use crate::parallel;
 use crate::sparse::Csr;
 
-/// What becomes of the edge above a node.
+/// Contraction of the edge above a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contraction {
     Kept,
-    /// Its length goes to the edges below.
+    /// Contracted; the length is added to the edges below.
     Lowered,
-    /// Its length is lost.
+    /// Contracted; the length is lost.
     Dropped,
 }
 
-/// The contraction of every edge after which every row fits.
+/// Contraction of every edge such that every row has few enough entries.
 pub(super) struct ContractionChoice {
     pub(super) contractions: Vec<Contraction>,
-    /// The mean distance of two of the measures.
+    /// Mean distance of two of the measures.
     pub(super) mean_distance: f64,
 }
 
-/// The lengths that are left. O(n).
+/// Computes the lengths after contractions. O(n).
 pub(super) fn lengths(parent: &[usize], length: &[f64], contractions: &[Contraction]) -> Vec<f64> {
     let mut left = vec![0.0; length.len()];
-    // What comes down from contracted edges above.
+    // Lengths of contracted edges above that are added below.
     let mut lowered = vec![0.0; length.len()];
     for v in (0..length.len()).rev() {
         let above = if parent[v] == v { 0.0 } else { lowered[parent[v]] };
@@ -39,13 +39,13 @@ pub(super) fn lengths(parent: &[usize], length: &[f64], contractions: &[Contract
     left
 }
 
-/// Contracts the least harmful edges of rows that have more than `most` entries; `below` has the
-/// masses below nodes.
+/// Contracts the least harmful edges of rows with more than `most` entries; `below` has the masses
+/// below nodes.
 pub(super) fn choose(nodes: &ForestNodes, below: &Csr, most: usize) -> Result<ContractionChoice> {
     let columns = transposed(below)?;
     let spread: Vec<f64> = parallel::map(columns.rows, |v| spread(&columns, v, below.rows));
     let mean_distance = spread.iter().zip(&nodes.length).map(|(s, l)| s * l).sum();
-    let mut work = Work {
+    let mut greedy = GreedyContraction {
         nodes,
         columns,
         spread,
@@ -54,9 +54,9 @@ pub(super) fn choose(nodes: &ForestNodes, below: &Csr, most: usize) -> Result<Co
         entries: Vec::new(),
         gone: Vec::new(),
     };
-    while work.round(below) {}
-    work.put_back();
-    Ok(ContractionChoice { contractions: work.contractions, mean_distance })
+    while greedy.round(below) {}
+    greedy.restore();
+    Ok(ContractionChoice { contractions: greedy.contractions, mean_distance })
 }
 
 /// An edge that could be contracted.
@@ -67,23 +67,24 @@ struct Candidate {
     contraction: Contraction,
 }
 
-struct Work<'a> {
+/// State of the greedy contraction.
+struct GreedyContraction<'a> {
     nodes: &'a ForestNodes,
-    /// The rows that have mass below a node.
+    /// For every node, which is a column: the rows with mass below it.
     columns: Csr,
-    /// The mean of |x − y| over all pairs of rows, for every column.
+    /// Mean of |x − y| over all pairs of rows, for every column.
     spread: Vec<f64>,
     most: usize,
     contractions: Vec<Contraction>,
-    /// An upper bound of the entries of every row.
+    /// Upper bound of the number of entries of every row.
     entries: Vec<usize>,
     /// (harm, node) of every contraction.
     gone: Vec<(f64, usize)>,
 }
 
-impl Work<'_> {
+impl GreedyContraction<'_> {
     /// Contracts about half of the excess, because each contraction changes the harm of others;
-    /// false where no row has too many entries.
+    /// returns `false` if no row has too many entries.
     fn round(&mut self, below: &Csr) -> bool {
         let left = lengths(&self.nodes.parent, &self.nodes.length, &self.contractions);
         let count = |row: usize| {
@@ -112,16 +113,16 @@ impl Work<'_> {
         excess > 0
     }
 
-    /// The number of rows with too many entries that have one at this node.
+    /// Returns the number of rows with too many entries that have one at this node.
     fn full(&self, v: usize) -> usize {
         let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
         rows.iter().filter(|&&row| self.entries[row] > self.most).count()
     }
 
-    /// The edges of rows with too many entries, by increasing harm per row: on BBC Sport the largest
-    /// change is 2 % in this order, and 8 % in the order of harm.
+    /// Returns the edges of rows with too many entries, by increasing harm per row: on BBC Sport
+    /// the largest change is 2 % in this order, and 8 % in the order of harm.
     fn candidates(&self, left: &[f64]) -> Vec<Candidate> {
-        // The sum of the spreads of the nearest kept nodes below.
+        // Sum of the spreads of the nearest kept nodes below.
         let mut next = vec![0.0; left.len()];
         for v in 0..left.len() {
             let parent = self.nodes.parent[v];
@@ -150,8 +151,9 @@ impl Work<'_> {
         all
     }
 
-    /// Restores contracted edges where every row has room for them. This only shortens edges below.
-    fn put_back(&mut self) {
+    /// Restores contracted edges if all their rows stay within the limit; this only shortens edges
+    /// below.
+    fn restore(&mut self) {
         self.gone.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, v) in &self.gone {
             let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
@@ -165,8 +167,8 @@ impl Work<'_> {
     }
 }
 
-/// The mean of |x − y| over all pairs of `rows` values, most of which are 0: the k-th of the sorted
-/// ones is above k others and below the rest.
+/// Computes the mean of |x − y| over all pairs of `rows` values, most of which are 0: the k-th
+/// sorted value is above k others and below the rest.
 fn spread(columns: &Csr, v: usize, rows: usize) -> f64 {
     let mut values = columns.values[columns.start[v]..columns.start[v + 1]].to_vec();
     values.sort_unstable_by(f64::total_cmp);
@@ -176,7 +178,7 @@ fn spread(columns: &Csr, v: usize, rows: usize) -> f64 {
     sum / (all * (all - 1.0) / 2.0).max(1.0)
 }
 
-/// The columns of a matrix as rows.
+/// Transposes a matrix.
 fn transposed(matrix: &Csr) -> Result<Csr> {
     let step = format_args!("the columns of the embedding");
     let fewer = "contract for fewer measures";

@@ -1,13 +1,13 @@
-//! Models with fewer edges, so that the rows of [`Model::embed`] have few entries: stores of sparse
-//! vectors take only so many (an index of pgvector 1,000).
+//! Contraction of edges, so that the rows of [`Model::embed`] have few entries: vector databases
+//! limit the entries of sparse vectors (an index of pgvector to 1,000).
 //!
-//! Contracting the edge above a node joins the node with its parent. Let x and y be the masses of two
-//! measures below the node. Dropping the edge shortens their distance by length·|x − y|. Adding its
-//! length to the edges of the children c in place changes the distance by
-//! length·(Σ |x_c − y_c| − |x − y|), which is 0 unless the measures differ in opposite directions below
-//! the node. Documents with few words rarely do: on BBC Sport (at most 1,000 entries of up to 2,977)
-//! distances change by 0.3 % in the mean, with dropped edges by 10 %. Edges above leaves have no
-//! children; they are dropped, the least harmful first.
+//! Contracting the edge above a node merges the node into its parent. Let x and y be the masses of
+//! two measures below the node. Dropping the edge shortens their distance by length·|x − y|. Adding
+//! its length to the edges of the children c instead changes the distance by
+//! length·(Σ |x_c − y_c| − |x − y|), which is 0 unless the measures differ in opposite directions
+//! below the node. Documents with few words rarely do: on BBC Sport (at most 1,000 entries of up to
+//! 2,977) distances change by 0.3 % on average, with dropped edges by 10 %. Edges above leaves have
+//! no children; they are dropped, the least harmful first.
 
 mod change;
 mod choice;
@@ -23,31 +23,33 @@ use crate::tree::Tree;
 pub use change::Change;
 use choice::Contraction;
 
-/// A model whose rows have few entries.
+/// A model whose embedded rows have few entries.
 #[derive(Clone, Debug)]
 pub struct Contracted {
-    /// An ordinary model: the trees before, with length 0 for contracted edges.
+    /// Contracted model: the original trees, with length 0 for contracted edges.
     pub model: Model,
-    /// How many edges longer than 0 are contracted.
+    /// Number of contracted edges of positive length.
     pub edges: usize,
-    /// How much distances change; `None` where every row fits without contraction.
+    /// Change of distances; `None` if every row fits without contraction.
     pub change: Option<Change>,
 }
 
 impl Model {
-    /// Contracts edges until no row of [`embed`](Self::embed) of these measures has more than `most`
-    /// entries, and says how much the distances between them, and from `queries` to them, change.
-    /// Queries do not count for `most`: their rows may have more entries.
+    /// Contracts edges until no row of [`embed`](Self::embed) of these measures has more than
+    /// `most` entries, and computes how much the distances between them, and from `queries` to
+    /// them, change. Rows of queries may have more entries.
     ///
-    /// The harm of an edge is the mean change over all pairs of measures. The least harmful edges are
-    /// contracted first; those that fit again in the end come back, the most harmful first.
+    /// The harm of an edge is the mean change over all pairs of measures. The least harmful edges
+    /// are contracted first; in the end, edges for which there is still room are restored, the most
+    /// harmful first.
     ///
     /// # Errors
-    /// Measures that live on another number of points, not enough memory, or
-    /// [`Cancelled`](crate::Error::Cancelled); progress counts measures.
+    /// Measures on another number of points; not enough memory;
+    /// [`Cancelled`](crate::Error::Cancelled). Progress counts measures.
     ///
     /// # Complexity
-    /// O(e log e) a round for e nodes above points of measures, about 20 rounds; then see [`Change`].
+    /// O(e log e) per round for e nodes above points of measures, about 20 rounds; then see
+    /// [`Change`].
     ///
     /// # Example
     /// ```
@@ -55,7 +57,7 @@ impl Model {
     /// let model = Model::from_newick("((a:1,b:1):2,(c:1,d:1):2);", None)?;
     /// let measures = Measures::unit_masses(4, [0, 2])?;
     /// let contracted = model.contracted(&measures, None, 1, &silent)?;
-    /// // The upper edges are gone, and the lower ones have their length.
+    /// // The upper edges are contracted, and their length is added to the lower ones.
     /// assert_eq!(contracted.model.embed(&measures)?.values, [3.0, 3.0]);
     /// assert_eq!(contracted.change.map(|change| change.most), Some(0.0));
     /// # Ok::<(), treeport::Error>(())
@@ -77,20 +79,20 @@ impl Model {
         let gone =
             |v: &usize| nodes.length[*v] > 0.0 && choice.contractions[*v] != Contraction::Kept;
         let edges = (0..nodes.length.len()).filter(gone).count();
-        let asked = queries.map_or(0, Measures::len);
+        let query_count = queries.map_or(0, Measures::len);
         let all = match queries {
             Some(queries) => self.below(&queries.followed_by(measures)?)?,
             None => below,
         };
         let longer = model.flat().length.iter().zip(&nodes.length).map(|(a, b)| a - b).collect();
-        let mut change = Change::new(longer, &all, asked, choice.mean_distance, progress)?;
+        let mut change = Change::new(longer, &all, query_count, choice.mean_distance, progress)?;
         if !choice.contractions.contains(&Contraction::Dropped) {
-            change.least = 0.0; // a length that goes to the edges below shortens no distance
+            change.least = 0.0; // lengths added to the edges below shorten no distance
         }
         Ok(Contracted { model, edges, change: Some(change) })
     }
 
-    /// The mass of every measure below every node of all trees, where there is any.
+    /// Returns the nonzero masses of every measure below every node of all trees.
     fn below(&self, measures: &Measures) -> Result<Csr> {
         let even = |tree: &Tree| tree.with_lengths(vec![1.0; tree.nodes()]);
         let trees: Vec<Tree> = self.trees().iter().map(even).collect::<Result<_>>()?;
@@ -98,7 +100,7 @@ impl Model {
         Forest { trees, weights }.embed(measures)
     }
 
-    /// All trees side by side.
+    /// Concatenates the nodes of all trees.
     fn flat(&self) -> ForestNodes {
         let mut nodes = ForestNodes { parent: Vec::new(), length: Vec::new(), leaf: Vec::new() };
         for (tree, weight) in self.trees().iter().zip(self.weights()) {
@@ -110,7 +112,7 @@ impl Model {
         nodes
     }
 
-    /// The trees with the lengths that are left after these contractions.
+    /// Returns the trees with the lengths after these contractions.
     fn with_contractions(&self, contractions: &[Contraction]) -> Result<Self> {
         let mut rest = contractions;
         let mut contract = |tree: &Tree| {
@@ -129,17 +131,17 @@ impl Model {
     }
 }
 
-/// The nodes of all trees of a model in one list, children before parents.
+/// Nodes of all trees of a model in one list, children before parents.
 struct ForestNodes {
-    /// The parent of every node; a root is its own.
+    /// Parent of every node; a root is its own parent.
     parent: Vec<usize>,
-    /// The length of the edge above, times the weight of its tree.
+    /// Length of the edge above each node, times the weight of its tree.
     length: Vec<f64>,
     leaf: Vec<bool>,
 }
 
 impl ForestNodes {
-    /// The entries that a row has in the embedding.
+    /// Returns the number of entries of a row in the embedding.
     fn entries(&self, below: &Csr, row: usize) -> usize {
         let columns = &below.indices[below.start[row]..below.start[row + 1]];
         columns.iter().filter(|&&v| self.length[v] > 0.0).count()

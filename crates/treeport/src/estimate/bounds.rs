@@ -1,17 +1,17 @@
-//! Intervals that hold W₁; the proofs are in the [module](super).
+//! Certified intervals that contain W₁; the [module](super) has the proofs.
 
 use super::{ComparedPairs, Estimator, PLANS_CROSSING, SingleLinkage, in_parallel, is_above};
 use crate::accuracy::{Accuracy, Level, Question};
 use crate::error::Result;
-use crate::exact;
 use crate::flow::FlowPlans;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::{Norm, PointMetric};
 use crate::progress::{Progress, silent};
 use crate::rounding::{INTERVAL, double};
+use crate::solve::{Aim, Problem, exact};
 use crate::tree::{Coupling, TreePotentials};
 
-/// W₁ is not below `lower` and not above `upper`.
+/// Certified bounds: `lower` ≤ W₁ ≤ `upper`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Certified lower bound.
@@ -21,51 +21,51 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// upper/lower − 1: how far any value inside can be from any other, relatively. 0 if both are
-    /// 0, infinite if only the lower one is.
+    /// Returns the relative width upper/lower − 1, the largest relative difference of two values in
+    /// the interval. 0 if both bounds are 0, infinite if only the lower one is.
     pub fn width(&self) -> f64 {
         if self.upper <= self.lower { 0.0 } else { self.upper / self.lower - 1.0 }
     }
 
-    /// So much of the lower bound and so much of the upper one, but never outside.
+    /// Returns a linear combination of the bounds, clamped to the interval.
     pub(super) fn between(&self, [lower, upper]: [f64; 2]) -> f64 {
         (lower * self.lower + upper * self.upper).clamp(self.lower, self.upper)
     }
 }
 
-/// A value that is as close to W₁ as it was asked to be.
+/// A value with certified bounds, of the requested accuracy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The calibrated estimate: between the bounds where both tell more than a tree, else moved into
-    /// the interval.
+    /// Calibrated estimate: a combination of the bounds if both are more informative than a tree,
+    /// otherwise clamped to the interval.
     pub value: f64,
-    /// Where W₁ is.
+    /// Certified interval of W₁.
     pub interval: Interval,
-    /// The level that sufficed.
+    /// Level that was sufficient.
     pub level: Level,
 }
 
 impl Estimator {
-    /// An interval that holds W₁; a higher level is narrower, but for pairs of which trees know more
-    /// than a few sweeps tell.
+    /// Computes an interval that contains W₁. Higher levels have narrower intervals, except for
+    /// pairs on which trees are more informative than a few sweeps.
     ///
-    /// [`Level::Tree`] takes its upper bound from the plan of the first tree only.
+    /// At [`Level::Tree`] the upper bound is the cost of the first tree's plan.
     ///
     /// # Errors
-    /// As [`Estimator::distance`].
+    /// See [`Estimator::distance`].
     pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         self.check(a, b)?;
         Ok(self.answer(level, f64::INFINITY, a, b)?.interval)
     }
 
-    /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any
-    /// number of threads.
+    /// Computes values with [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for
+    /// any number of threads.
     ///
-    /// Bounds are more work than a value, so more of the pairs are solved exactly than by
+    /// Bounds need more work than a value, so more of the pairs are solved exactly than by
     /// [`Estimator::pairs`].
     ///
     /// # Errors
-    /// As [`Estimator::pairs`] and [`Estimator::within`].
+    /// See [`Estimator::pairs`] and [`Estimator::within`].
     pub fn answers(
         &self,
         accuracy: Accuracy,
@@ -78,10 +78,11 @@ impl Estimator {
         self.all_answers(accuracy, ComparedPairs::Of(measures, pairs), progress)
     }
 
-    /// [`Estimator::answers`] for measure `i` of `a` and measure `i` of `b`, for every `i`.
+    /// Computes [`Estimator::answers`] for measure `i` of `a` and measure `i` of `b`, for every
+    /// `i`.
     ///
     /// # Errors
-    /// As [`Estimator::paired`] and [`Estimator::within`].
+    /// See [`Estimator::paired`] and [`Estimator::within`].
     pub fn paired_answers(
         &self,
         accuracy: Accuracy,
@@ -100,13 +101,13 @@ impl Estimator {
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
         accuracy.check_for(Question::Estimate)?;
-        let asks_trees = match accuracy {
+        let uses_trees = match accuracy {
             Accuracy::Level(level) => level <= Level::Flow,
-            Accuracy::Within(tolerance) => self.may_ask_plans(tolerance),
+            Accuracy::Within(tolerance) => self.plans_may_suffice(tolerance),
             Accuracy::Approximate => false,
         };
-        if asks_trees {
-            self.below(progress)?; // once, before many threads ask for it
+        if uses_trees {
+            self.below(progress)?; // once, before many threads need it
         }
         match accuracy {
             Accuracy::Level(level) => {
@@ -119,11 +120,11 @@ impl Estimator {
         }
     }
 
-    /// A value whose relative error is certified to be at most `tolerance`, at the lowest level
-    /// that can promise it.
+    /// Computes a value whose relative error is certified to be at most `tolerance`, at the lowest
+    /// level that can guarantee it.
     ///
     /// # Errors
-    /// As [`Estimator::distance`]; a tolerance that is negative or not a number.
+    /// A tolerance that is negative or not a number; see also [`Estimator::distance`].
     pub fn within(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
         Accuracy::Within(tolerance).check_for(Question::Estimate)?;
         self.check(a, b)?;
@@ -131,7 +132,7 @@ impl Estimator {
     }
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
-        if self.may_ask_plans(tolerance)
+        if self.plans_may_suffice(tolerance)
             && let Some(answer) = self.by_plans(tolerance, a, b)?
         {
             return Ok(answer);
@@ -143,13 +144,13 @@ impl Estimator {
         self.answer(Level::Exact, tolerance, a, b)
     }
 
-    /// Whether the plans of trees may be enough.
-    fn may_ask_plans(&self, tolerance: f64) -> bool {
+    /// Returns whether the plans of trees may meet the tolerance.
+    fn plans_may_suffice(&self, tolerance: f64) -> bool {
         self.model.is_some() && tolerance >= self.calibration.flow_width
     }
 
-    /// The flow level with the bounds that need no more distances than it does, where that costs less
-    /// than sweeps and is enough.
+    /// Computes the flow level with the bounds that need no more distances than it does; `None` if
+    /// that does not meet the tolerance or costs more than sweeps.
     fn by_plans(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Answer>> {
         let level = Level::Flow;
         let (n, m) = self.moving(a, b);
@@ -171,7 +172,7 @@ impl Estimator {
         Ok(Some(Answer { value: value.clamp(interval.lower, interval.upper), interval, level }))
     }
 
-    /// A value and an interval at one level, which is to be as narrow as `tolerance`, if it can.
+    /// Computes a value and an interval at one level, as narrow as `tolerance` if possible.
     fn answer(
         &self,
         level: Level,
@@ -179,14 +180,13 @@ impl Estimator {
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Answer> {
-        // A right-hand side whose total is a little off is brought to the left's, as transport does
-        // it.
+        // If the totals differ a little, the right-hand side is rescaled, as for transport.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if self.is_small(level, true, a, b) {
-            let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
-            let interval = interval_with_slack((value - gap).max(0.0), value);
-            return Ok(Answer { value, interval, level: Level::Exact });
+            let exact = Problem::new(&self.metric, a, b).answer(&Aim::value(), &silent)?;
+            let interval = interval_with_slack(exact.lower, exact.upper);
+            return Ok(Answer { value: exact.upper, interval, level: Level::Exact });
         }
         let by = self.calibration.levels[level as usize];
         let (value, interval) = match level {
@@ -211,7 +211,7 @@ impl Estimator {
         Ok(Answer { value: value.clamp(interval.lower, interval.upper), interval, level })
     }
 
-    /// What the plans of the trees tell, and the lower bounds that need none.
+    /// Returns the bounds of the trees' plans, with the lower bounds that need no plan.
     pub(super) fn plans_interval(
         &self,
         flow: &FlowPlans,
@@ -221,7 +221,7 @@ impl Estimator {
         Ok(interval_with_slack(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
     }
 
-    /// An interval of plans with the duals of the trees.
+    /// Improves an interval of plans by the duals of the trees.
     pub(super) fn with_duals(
         &self,
         plans: Interval,
@@ -234,12 +234,12 @@ impl Estimator {
         Ok(Interval { lower, ..plans })
     }
 
-    /// The lower bounds that need no plan.
+    /// Computes the lower bounds that need no plan.
     fn lower(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         Ok(self.single_linkage(a, b)?.max(self.centroids(a, b)))
     }
 
-    /// The mean of the trees' duals, on the scale of the labels.
+    /// Returns the mean of the trees' duals, at the scale of the labels.
     fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<TreePotentials> {
         let factor = self.calibration.factors[Level::Tree as usize];
         let model = self.model()?;
@@ -247,7 +247,8 @@ impl Estimator {
         Ok(TreePotentials::mean(model.trees(), weights, a, b))
     }
 
-    /// The cost of a plan, and what rounding may have taken from its masses over the longest way.
+    /// Returns the cost of a plan, plus the largest rounding error of its masses over its longest
+    /// move.
     fn cost_above(&self, plan: &Coupling) -> f64 {
         let mut longest = 0.0f64;
         let cost = plan.cost(|i, j| {
@@ -259,22 +260,22 @@ impl Estimator {
         cost + double(plan.len() + 8) * total * longest
     }
 
-    /// The distance in the single-linkage tree, less what rounding may have added: the mass below a
-    /// node is a sum over the supports, the totals may differ in their last digits, and no way is
-    /// longer than the tree is high.
+    /// Returns the distance in the single-linkage tree minus the largest rounding error: the mass
+    /// below a node is a sum over the supports, the totals may differ in their last digits, and no
+    /// path is longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         let Some(SingleLinkage { tree, height }) = self.below(&silent)? else { return Ok(0.0) };
         Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))
     }
 
-    /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
+    /// Returns the distance of the centroids if it is a lower bound, otherwise 0.
     fn centroids(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let norm = self.metric.point_metric().and_then(PointMetric::norm);
         let (Some(norm), Some((dim, points))) = (norm, self.metric.vectors()) else {
             return 0.0;
         };
         let vector = |point: usize| &points[point * dim..(point + 1) * dim];
-        // Seen from a point of the support, so that what the totals differ in weighs little.
+        // Relative to a point of the support, so that a difference of the totals has little weight.
         let origin = vector(a.support()[0] as usize);
         let (mut moved, mut size) = (vec![0.0; dim], vec![0.0; dim]);
         for (sign, measure) in [(1.0, a), (-1.0, b)] {
@@ -289,9 +290,9 @@ impl Estimator {
         let rounding = digits(a, b);
         let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
         let parts = moved.iter().zip(&size).map(least);
-        // A mean of angles is none; the other coordinates alone are no longer than all.
-        let is_round = |k: usize| self.metric.half_periods().is_some_and(|h| h[k].is_finite());
-        let parts = parts.enumerate().map(|(k, part)| if is_round(k) { 0.0 } else { part });
+        // Means of periodic coordinates are undefined; the others alone still give a lower bound.
+        let is_periodic = |k: usize| self.metric.half_periods().is_some_and(|h| h[k].is_finite());
+        let parts = parts.enumerate().map(|(k, part)| if is_periodic(k) { 0.0 } else { part });
         match norm {
             Norm::L2 => parts.map(|x| x * x).sum::<f64>().sqrt(),
             Norm::L1 => parts.sum(),
@@ -300,14 +301,14 @@ impl Estimator {
     }
 }
 
-/// More than the share of all mass that sums over both supports lose, and that [`rescaled`] leaves.
+/// Returns an upper bound of the relative error of sums over both supports, and of [`rescaled`].
 fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
     double(4 * (a.support().len() + b.support().len()) + 64)
 }
 
-/// Widens bounds by more than sums of products can lose.
+/// Widens bounds by more than the rounding error of sums of products.
 pub(super) fn interval_with_slack(lower: f64, upper: f64) -> Interval {
     let (lower, upper) = (lower * (1.0 - INTERVAL), upper * (1.0 + INTERVAL));
-    // A metric whose triangle inequality only holds up to rounding may cross them by as much.
+    // If the triangle inequality only holds up to rounding, the bounds may cross by as much.
     Interval { lower: lower.min(upper), upper }
 }

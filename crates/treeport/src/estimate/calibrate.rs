@@ -1,4 +1,4 @@
-//! What labels tell about the levels.
+//! Calibration of the levels by labels.
 
 use super::{ComparedPairs, Estimator, Interval, Statistic, in_parallel};
 use crate::accuracy::Level;
@@ -11,28 +11,28 @@ use crate::progress::{Progress, State};
 use crate::score::relative_errors;
 use crate::steps::CALIBRATING;
 
-/// What labels tell about the levels: a few numbers, to be kept with a model.
+/// Calibration of the levels by labels: a few numbers to be stored with a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// One factor for each of [`Level::ALL`]; values of arcs are between bounds instead.
+    /// Factor of each of [`Level::ALL`]; values of arcs are combinations of bounds instead.
     pub factors: [f64; 4],
-    /// The level whose value answers at each of them: itself, or a lower one that erred less.
+    /// Level whose value each level returns: itself, or a lower one with a smaller error.
     pub levels: [Level; 4],
-    /// What the flow level takes from the costs of plans.
+    /// Statistic of the flow level over the costs of plans.
     pub statistic: Statistic,
-    /// Tolerances below this are not worth a try at the flow level: plans and the bounds that need few
+    /// Smallest tolerance that is worth a try at the flow level: plans and the bounds that need few
     /// distances meet it for half of the pairs.
     pub flow_width: f64,
-    /// How much of the lower and of the upper bound the value at the flow level takes where both are
-    /// computed; none without labels.
+    /// Weights of the lower and upper bound in the value at the flow level, if both are computed;
+    /// `None` without labels.
     pub flow_blend: Option<[f64; 2]>,
-    /// How much of either the value at the level of arcs takes, where both always are.
+    /// Weights of the lower and upper bound in the value at the level of arcs.
     pub arcs_blend: [f64; 2],
 }
 
 impl Default for Calibration {
-    /// Raw values, and the middle of the bounds of arcs; plans alone are seldom known to be within
-    /// 0.03.
+    /// Returns raw values, and the middle of the bounds of arcs; plans alone are seldom certified
+    /// to be within 0.03.
     fn default() -> Self {
         let (factors, levels) = ([1.0; 4], Level::ALL);
         let (flow_blend, arcs_blend) = (None, [0.5; 2]);
@@ -42,8 +42,8 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// A calibration that was kept. Without a blend it is from when arcs were another level, and nothing is
-    /// known of the present one.
+    /// Completes a stored calibration. Without `blend` it is from a version with another definition
+    /// of arcs, whose factor and level are then reset.
     #[must_use]
     pub fn with_arcs_blend(mut self, blend: Option<[f64; 2]>) -> Self {
         let (arcs, new) = (Level::Arcs as usize, Self::default());
@@ -53,7 +53,7 @@ impl Calibration {
         Self { arcs_blend: blend.unwrap_or(new.arcs_blend), ..self }
     }
 
-    /// Refuses what no labels can have told.
+    /// Checks that all numbers are valid.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |option: &'static str, value: String, expected: &'static str| {
             Err(Error::BadOption { option, value, expected })
@@ -72,7 +72,7 @@ impl Calibration {
             return bad(option, share.to_string(), "it must be finite");
         }
         for (level, by) in Level::ALL.into_iter().zip(self.levels) {
-            // Nothing answers for W₁ itself.
+            // No other level can replace W₁ itself.
             if by > level || (level == Level::Exact && by != level) {
                 let option = "a level of the calibration";
                 return bad(option, by.to_string(), "a level has itself or a lower one");
@@ -82,19 +82,20 @@ impl Calibration {
     }
 }
 
-/// Labels that tell [`calibration`] enough: a factor is a median, and more would hardly move it.
+/// Number of labels that suffices for [`calibration`]: a factor is a median, and more labels would
+/// hardly change it.
 const ENOUGH_LABELS: usize = 100;
 
-/// Distances on graphs of more nodes than this take longer than a calibration should.
+/// Number of nodes of a graph above which distances take too long for a calibration.
 const FEW_NODES: usize = 5_000;
 
-/// What labels tell about the estimates of a model: what is kept with it once it is fitted.
+/// Computes the calibration of a fitted model by labels, to be stored with it.
 ///
-/// It looks at 100 of the labels at most, evenly spaced; on a graph of more than 5,000 nodes it looks
-/// at the trees alone.
+/// It uses at most 100 of the labels, evenly spaced; on a graph of more than 5,000 nodes it
+/// calibrates the trees alone.
 ///
 /// # Errors
-/// As [`Estimator::calibrated`].
+/// See [`Estimator::calibrated`].
 pub fn calibration(
     metric: &GroundMetric,
     model: &Model,
@@ -111,31 +112,33 @@ pub fn calibration(
 }
 
 impl Estimator {
-    /// An estimator with a calibration from before.
+    /// Sets a stored calibration.
     ///
     /// # Errors
-    /// A factor that is not finite and above 0, a width that is negative or not a number, a share that
-    /// is not finite, or a level that a higher one answers for.
+    /// A factor that is not finite and above 0; a width that is negative or not a number; a weight
+    /// that is not finite; a level that is replaced by a higher one.
     pub fn with_calibration(mut self, calibration: Calibration) -> Result<Self> {
         calibration.check()?;
         self.calibration = calibration;
         Ok(self)
     }
 
-    /// What [`Estimator::calibrated`] has found; the default without.
+    /// Returns the calibration, by default without labels.
     pub fn calibration(&self) -> Calibration {
         self.calibration
     }
 
-    /// Fits the factor of every level up to `highest` to labels (the median of W₁ over the raw
-    /// value) and what values take of bounds (least squares of relative errors), takes the statistic of the plans' costs that then errs less, lets a lower level answer
-    /// for one that errs more than it, and notes which tolerances the flow level can meet. Labels
-    /// without a raw value tell nothing. What lies above `highest` is not looked at, which is most of
-    /// the work.
+    /// Calibrates all levels up to `highest` by labels.
+    ///
+    /// Fits the factor of every level (the median of W₁ over the raw value) and the weights of
+    /// bounds (least squares of relative errors), chooses the statistic of the plans' costs with
+    /// the smaller error, replaces a level by a lower one with a smaller error, and determines
+    /// which tolerances the flow level can meet. Labels without a raw value are ignored. Levels
+    /// above `highest`, which are most of the work, are skipped.
     ///
     /// # Errors
-    /// Measures that do not fit the metric; [`Error::Cancelled`] when `progress`, which counts
-    /// labels once for each level, asks to stop.
+    /// Measures that do not fit the metric; [`Error::Cancelled`] if `progress`, which counts labels
+    /// once for each level, cancels.
     pub fn calibrated(
         mut self,
         highest: Level,
@@ -148,7 +151,7 @@ impl Estimator {
         let levels: Vec<Level> =
             Level::ALL.into_iter().filter(|&l| l <= highest && l < Level::Exact).collect();
         let total = levels.len() * count;
-        // The values of the best level so far; where one answers exactly, it has none of its own.
+        // Values of the best level so far; 0 where it is exact.
         let mut best = (Level::Tree, vec![0.0; count]);
         for (k, level) in levels.into_iter().enumerate() {
             let share = |state: &State<'_>| {
@@ -180,12 +183,12 @@ impl Estimator {
         Ok(self)
     }
 
-    /// The raw values of the flow level, 0 where it is exact; its statistic and width are set, from
-    /// one look at the plans.
+    /// Returns the raw values of the flow level, 0 where it is exact; sets its statistic, width and
+    /// weights, from one computation of the plans.
     fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.below(progress)?;
         let weights = self.model()?.weights();
-        let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
+        let evaluate = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, false, a, b) {
                 return Ok(([0.0; 2], None, None));
             }
@@ -197,7 +200,7 @@ impl Estimator {
             Ok((both, Some(plans.width()), interval))
         };
         let flows =
-            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, looked_at)?;
+            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, evaluate)?;
         let [least, mean] = [0, 1].map(|k| flows.iter().map(|flow| flow.0[k]).collect());
         let error = |raw: &Vec<f64>| {
             let values = scaled(raw, data);
@@ -209,7 +212,7 @@ impl Estimator {
             flows.iter().filter_map(|flow| flow.1).filter(|&width| width > 0.0).collect();
         widths.sort_unstable_by(f64::total_cmp);
         if let Some(&median) = widths.get(widths.len() / 2) {
-            // Files have no infinity.
+            // Files cannot represent infinity.
             self.calibration.flow_width = median.min(f64::MAX);
         }
         let intervals: Vec<Option<Interval>> = flows.iter().map(|flow| flow.2).collect();
@@ -217,19 +220,19 @@ impl Estimator {
         Ok(if by_mean { mean } else { least })
     }
 
-    /// Raw and calibrated values of the level of arcs, 0 where it is exact; what they take of the
-    /// bounds is set.
+    /// Returns raw and calibrated values of the level of arcs, 0 where it is exact; sets its
+    /// weights of the bounds.
     fn calibrate_arcs(
         &mut self,
         data: &Labelled,
         progress: &Progress<'_>,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
+        let evaluate = |a: &Measure<'_>, b: &Measure<'_>| {
             let solved = self.is_small(Level::Arcs, true, a, b);
             if solved { Ok(None) } else { self.swept(f64::INFINITY, a, b).map(Some) }
         };
         let found =
-            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, looked_at)?;
+            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, evaluate)?;
         if let Some(blend) = blend(&found, data.distances()) {
             self.calibration.arcs_blend = blend;
         }
@@ -241,24 +244,24 @@ impl Estimator {
     }
 }
 
-/// Raw values times their one factor.
+/// Multiplies raw values by their one factor.
 fn scaled(raw: &[f64], data: &Labelled) -> Vec<f64> {
     let factor = data.factor(raw);
     raw.iter().map(|raw| factor * raw).collect()
 }
 
-/// The shares of lower and upper bounds whose sum comes closest to labels, by least squares of
-/// relative errors; none from fewer than [`FEW_LABELS`] that tell something.
+/// Fits the weights of lower and upper bounds to labels by least squares of relative errors; `None`
+/// for fewer than [`FEW_LABELS`] labels with information.
 ///
-/// Where bounds are nearly multiples of each other any shares would do: they are drawn, a little, to
-/// the middle.
+/// If bounds are nearly proportional, the weights are not determined; a small regularization draws
+/// them to the middle.
 fn blend(intervals: &[Option<Interval>], labels: &[f64]) -> Option<[f64; 2]> {
-    let told = intervals.iter().zip(labels).filter_map(|(interval, &label)| {
+    let informative = intervals.iter().zip(labels).filter_map(|(interval, &label)| {
         let Interval { lower, upper } = (*interval)?;
         (label > 0.0 && upper > lower).then_some((lower / label, upper / label))
     });
     let (mut count, mut sums) = (0, [0.0; 5]);
-    for (l, u) in told {
+    for (l, u) in informative {
         count += 1;
         for (sum, term) in sums.iter_mut().zip([l * l, l * u, u * u, l, u]) {
             *sum += term;
@@ -272,15 +275,15 @@ fn blend(intervals: &[Option<Interval>], labels: &[f64]) -> Option<[f64; 2]> {
     (count >= FEW_LABELS && shares.iter().all(|share| share.is_finite())).then_some(shares)
 }
 
-/// Labels below which two shares would be fitted to chance.
+/// Number of labels below which two weights would be overfitted.
 const FEW_LABELS: i32 = 10;
 
-/// The mean relative error of some values, over the labels for which others are above 0.
+/// Computes the mean relative error of values over the labels for which `others` are above 0.
 fn error_where(others: &[f64], values: &[f64], data: &Labelled) -> f64 {
-    let told =
+    let informative =
         others.iter().zip(values).zip(data.distances()).filter(|((other, _), _)| **other > 0.0);
     let (values, labels): (Vec<f64>, Vec<f64>) =
-        told.map(|((_, value), label)| (*value, *label)).unzip();
+        informative.map(|((_, value), label)| (*value, *label)).unzip();
     let errors = relative_errors(&values, &labels);
     errors.iter().sum::<f64>() / errors.len().max(1) as f64
 }

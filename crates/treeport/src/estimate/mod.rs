@@ -1,8 +1,8 @@
-//! How accurate would you like it: a dial from a tree's microseconds to the exact answer, with
+//! Estimates of W₁ at a choice of accuracies, from a tree's microseconds to the exact answer, with
 //! certified bounds at every level.
 //!
-//! An [`Estimator`] holds a ground metric and mostly a [`Model`], a tree or a forest, over its points;
-//! `Arcs`, `Exact` and relative errors do without.
+//! An [`Estimator`] has a ground metric and usually a [`Model`], a tree or a forest, over its
+//! points; `Arcs`, `Exact` and relative errors do not need a model.
 //!
 //! | [`Level`] | value | side of W₁ | cost for s points and K trees |
 //! | --- | --- | --- | --- |
@@ -11,30 +11,28 @@
 //! | `Arcs` | between the bounds that a few Sinkhorn sweeps and a plan on the arcs they use give | either | some 20 passes over s² costs in single precision, s/2 pivots |
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
-//! [`Estimator::calibrated`] fits one factor per level to labels, and how much of either bound a value
-//! takes where both are at hand; the raw value stays beside it.
-//! A level that then errs more on them than a lower one, as the plans of a single tree may, answers
-//! with the value of the lower one, so that on the labels a slower level is never a worse one.
-//! Where the supports are so small that a level would cost more than the exact solver, it answers
-//! exactly ([`Estimate::exact`]).
+//! [`Estimator::calibrated`] fits to labels one factor per level, and the weights of the bounds
+//! where a value combines both; the raw value is kept beside it. A level with a larger error on the
+//! labels than a lower one, as the plans of a single tree may have, returns the value of the lower
+//! one, so that on the labels a slower level is never less accurate. Where supports are so small
+//! that a level would cost more than the exact solver, it answers exactly ([`Estimate::exact`]).
 //!
 //! # Certified bounds
-//! [`Estimator::bounds`] gives an interval that holds W₁. Above: every plan is one of those W₁ is
-//! the least of. Below, whichever is largest:
-//! - **Single linkage.** Its distance d of two points is the largest step on the path whose largest
-//!   step is least. The direct step is such a path, so d ≤ D for all pairs, every plan costs no
+//! [`Estimator::bounds`] computes an interval that contains W₁. Upper bound: the cost of any plan
+//! is at least W₁, the minimum. Lower bound, the largest of:
+//! - **Single linkage.** Its distance d of two points is the smallest possible largest step on a
+//!   path between them. The direct step is such a path, so d ≤ D for all pairs, every plan costs no
 //!   less in D than in d, and W_T ≤ W₁.
-//! - **Centroids** (points whose distance is a norm of their difference). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖
-//!   = ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
-//! - **Duals** (`Flow`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j),
-//!   so Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their
-//!   own duals, which err in different places, first made to respect all distances (s² of them, but
-//!   no solve).
+//! - **Centroids** (points whose distance is a norm of their difference). For any plan Π,
+//!   ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖ = ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
+//! - **Duals** (`Flow`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j), so Σ
+//!   μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean of the trees' own duals,
+//!   which have different errors, made feasible for all distances (s² of them, but no solve).
 //!
-//! `Arcs` does not use the trees: its duals are those of a few sweeps of Sinkhorn's method, which are
-//! worth more, and the plan is on the arcs that those use.
+//! `Arcs` does not use the trees: its duals are those of a few Sinkhorn sweeps, which are tighter,
+//! and its plan uses the arcs of these sweeps.
 //!
-//! Each is lowered (raised) by more than what rounding can have added (taken).
+//! Each bound is lowered (raised) by more than the largest rounding error.
 
 mod bounds;
 mod calibrate;
@@ -44,45 +42,45 @@ use std::sync::{Arc, OnceLock};
 use crate::accuracy::Level;
 use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
-use crate::exact;
-use crate::flow::{FlowPlans, far};
+use crate::flow::{FlowPlans, ground_distances};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
 use crate::parallel;
 use crate::progress::{Counter, Progress, silent};
-use crate::solve::Problem;
+use crate::solve::route::is_quick_on_edges;
+use crate::solve::{Aim, Problem, exact};
 use crate::steps::SOLVING;
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
 pub use calibrate::{Calibration, calibration};
 
-/// What the flow level takes from the costs of the trees' plans.
+/// Statistic of the flow level over the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Statistic {
-    /// The least, also of a plan that takes the shortest moves of all trees first: the tightest
+    /// Minimum, also over a plan that takes the shortest moves of all trees first: the tightest
     /// upper bound.
     #[default]
     Least,
-    /// The mean over trees, which sometimes follows W₁ more closely once calibrated.
+    /// Mean over trees, which sometimes follows W₁ more closely once calibrated.
     Mean,
 }
 
 /// An estimate of W₁.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The raw value times a factor; at [`Level::Arcs`] a value between the bounds.
+    /// Raw value times a factor; at [`Level::Arcs`] a value between the bounds.
     pub value: f64,
-    /// What the level computed, or the lower one that answers for it ([`Calibration::levels`]); at
+    /// Result of the level, or of the lower one that replaces it ([`Calibration::levels`]); at
     /// [`Level::Arcs`] the cost of its plan.
     pub raw: f64,
-    /// Whether it is W₁ itself.
+    /// Whether the value is W₁ itself.
     pub exact: bool,
 }
 
-/// Estimates of W₁ on one ground metric, by a tree or the trees of a forest.
+/// Estimates of W₁ on one ground metric by a tree or a forest.
 ///
 /// # Example
 /// ```
@@ -98,33 +96,33 @@ pub struct Estimate {
 /// # Ok::<(), treeport::Error>(())
 /// ```
 ///
-/// It shares metric and model with whoever gave them, so that copies cost nothing.
+/// It shares metric and model with its arguments; clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     metric: GroundMetric,
-    /// The trees, unless only levels are asked for that ask none.
+    /// Trees, unless only levels without trees are used.
     model: Option<Model>,
-    /// What bounds need, once they are asked for.
+    /// Single linkage for lower bounds, once computed.
     below: Arc<OnceLock<SingleLinkage>>,
     calibration: Calibration,
     /// Whether small supports are solved exactly at every level.
     shortcut: bool,
 }
 
-/// Coordinates of pairs of points that are compared for the sake of bounds, about a second's work:
-/// 30,000 points in the plane, 2,500 in R³⁰⁰.
+/// Largest number of coordinates of point pairs compared for bounds, about a second's work: 30,000
+/// points in the plane, 2,500 in R³⁰⁰.
 const MOST_COMPARED: f64 = 2e9;
 
-/// Single linkage, whose distances are never above the metric's.
+/// Single linkage, whose distances never exceed the metric's.
 #[derive(Debug)]
 struct SingleLinkage {
     tree: Tree,
-    /// How far its leaves are below its root.
+    /// Height of the root above the leaves.
     height: f64,
 }
 
 impl Estimator {
-    /// An estimator without calibration. A graph is [prepared](GroundMetric::prepare), once.
+    /// Creates an estimator without calibration. A graph is [prepared](GroundMetric::prepare) once.
     ///
     /// # Errors
     /// A model over another number of points than the metric's.
@@ -133,10 +131,11 @@ impl Estimator {
         Self::over(metric, model)
     }
 
-    /// An estimator for levels that do not use trees: `arcs`, `exact`, and a relative error.
+    /// Creates an estimator for levels that do not use trees: `arcs`, `exact`, and a relative
+    /// error.
     ///
     /// # Errors
-    /// No memory for the distances of a graph.
+    /// Not enough memory for the distances of a graph.
     ///
     /// # Example
     /// ```
@@ -157,7 +156,7 @@ impl Estimator {
         Self { metric: metric.clone(), model, below, calibration, shortcut: true }
     }
 
-    /// As [`new`](Self::new), where a graph is searched for every question.
+    /// Creates an estimator that searches a graph for every query, unlike [`new`](Self::new).
     fn over(metric: &GroundMetric, model: &Model) -> Result<Self> {
         if model.points() != metric.points() {
             let reason =
@@ -167,9 +166,9 @@ impl Estimator {
         Ok(Self::with(metric, Some(model.clone())))
     }
 
-    /// Single linkage of the points, made the first time: that is what bounds of trees cost once.
-    /// Nothing for so many points with coordinates that comparing them all would take seconds; bounds
-    /// are then a little wider.
+    /// Returns the single linkage of the points, which the bounds of trees need; it is computed at
+    /// the first call and kept. Returns `None` if comparing all pairs of coordinates would take
+    /// seconds; bounds are then a little wider.
     fn below(&self, progress: &Progress<'_>) -> Result<Option<&SingleLinkage>> {
         if let Some((dim, _)) = self.metric.coordinates() {
             let points = self.metric.points() as f64;
@@ -180,29 +179,29 @@ impl Estimator {
         if let Some(below) = self.below.get() {
             return Ok(Some(below));
         }
-        // Outside of the cell, as in `GroundMetric::materialize`.
+        // Outside of the cell; `GroundMetric::materialize` has the reason.
         let tree = linkage(&self.metric, Linkage::Single, progress)?;
         let height = tree.heights().into_iter().fold(0.0, f64::max);
         Ok(Some(self.below.get_or_init(|| SingleLinkage { tree, height })))
     }
 
-    /// An estimator that asks the trees also where the exact solver is faster: to measure what a
-    /// level is worth, not to use it. [`Level::Exact`] stays exact.
+    /// Uses the trees even where the exact solver is faster, to measure a level rather than to use
+    /// it. [`Level::Exact`] stays exact.
     #[must_use]
     pub fn by_trees_alone(mut self) -> Self {
         self.shortcut = false;
         self
     }
 
-    /// The ground metric.
+    /// Returns the ground metric.
     pub fn metric(&self) -> &GroundMetric {
         &self.metric
     }
 
-    /// The trees.
+    /// Returns the model.
     ///
     /// # Errors
-    /// There are none: see [`without_trees`](Self::without_trees).
+    /// There is no model ([`without_trees`](Self::without_trees)).
     pub fn model(&self) -> Result<&Model> {
         self.model.as_ref().ok_or_else(|| Error::BadOption {
             option: "accuracy",
@@ -211,16 +210,16 @@ impl Estimator {
         })
     }
 
-    /// The cheapest plan that the flow level knows: of one tree, or merged from all.
+    /// Computes the cheapest plan of the flow level: of one tree, or merged from all.
     ///
     /// # Errors
-    /// As [`Estimator::distance`].
+    /// See [`Estimator::distance`].
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
         self.check(a, b)?;
         Ok(self.flow(a, b)?.cheapest())
     }
 
-    /// An estimate of W₁ between two measures.
+    /// Estimates W₁ between two measures.
     ///
     /// # Errors
     /// Measures on other points than the metric's or of unequal mass; at [`Level::Exact`] also
@@ -230,10 +229,10 @@ impl Estimator {
         self.estimate(level, a, b)
     }
 
-    /// Estimates of many pairs, in parallel; the same for any number of threads.
+    /// Estimates W₁ of many pairs, in parallel; the same for any number of threads.
     ///
     /// # Errors
-    /// As [`Estimator::distance`]; [`Error::Cancelled`] when `progress` asks to stop.
+    /// See [`Estimator::distance`]; [`Error::Cancelled`] if `progress` cancels.
     pub fn pairs(
         &self,
         level: Level,
@@ -250,10 +249,10 @@ impl Estimator {
         in_parallel(ComparedPairs::Of(measures, pairs), progress, |a, b| self.estimate(level, a, b))
     }
 
-    /// Estimates of measure `i` of `a` and measure `i` of `b`, for every `i`, in parallel.
+    /// Estimates W₁ of measure `i` of `a` and measure `i` of `b` for every `i`, in parallel.
     ///
     /// # Errors
-    /// As [`Estimator::pairs`], and two sets of different sizes. Measures are numbered within their
+    /// The sets differ in size; see also [`Estimator::pairs`]. Errors number measures within their
     /// own set.
     pub fn paired(
         &self,
@@ -276,12 +275,12 @@ impl Estimator {
         b.check_points(self.metric.points())
     }
 
-    /// The plans of all trees between two measures, with their true costs.
+    /// Computes the plans of all trees between two measures, with their true costs.
     fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<FlowPlans> {
-        FlowPlans::new(self.model()?.trees(), a, b, &far(&self.metric))
+        FlowPlans::new(self.model()?.trees(), a, b, &ground_distances(&self.metric))
     }
 
-    /// What the flow level takes from the costs of plans.
+    /// Computes the statistic of the flow level.
     fn flow_value(&self, flow: &FlowPlans) -> Result<f64> {
         Ok(match self.calibration.statistic {
             Statistic::Least => flow.least(),
@@ -304,7 +303,7 @@ impl Estimator {
         self.value_by(self.calibration.levels[level as usize], a, b)
     }
 
-    /// What a level itself has to say.
+    /// Computes the value of a level itself.
     fn value_by(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
             Level::Tree => self.model()?.distance(a, b)?,
@@ -318,16 +317,16 @@ impl Estimator {
         Ok(self.scaled(level, raw))
     }
 
-    /// The bounds of a few sweeps; those of the exact solver where they tell nothing, as where one
-    /// point is so far away that single precision cannot tell the others apart.
+    /// Computes the bounds of a few sweeps; of the exact solver if those are too wide, for example
+    /// if one point is so far away that single precision cannot distinguish the others.
     fn swept(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         let (lower, upper) = exact::interval(&self.metric, a, b, tolerance)?;
         let interval = bounds::interval_with_slack(lower, upper);
         if interval.width() <= 1.0 {
             return Ok(interval);
         }
-        let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
-        Ok(bounds::interval_with_slack((value - gap).max(0.0), value))
+        let exact = Problem::new(&self.metric, a, b).answer(&Aim::value(), &silent)?;
+        Ok(bounds::interval_with_slack(exact.lower, exact.upper))
     }
 
     fn scaled(&self, level: Level, raw: f64) -> Estimate {
@@ -335,7 +334,8 @@ impl Estimator {
         Estimate { value, raw, exact: level == Level::Exact }
     }
 
-    /// Whether the exact solver is at least as fast as the level, with or without its bounds.
+    /// Returns whether the exact solver is at least as fast as the level, with or without its
+    /// bounds.
     fn is_small(&self, level: Level, bounds: bool, a: &Measure<'_>, b: &Measure<'_>) -> bool {
         let crossing = match level {
             Level::Tree => return false,
@@ -346,18 +346,18 @@ impl Estimator {
             Level::Arcs => ARCS_CROSSING,
         };
         let (n, m) = self.moving(a, b);
-        if level == Level::Arcs && exact::is_quick_on_edges(&self.metric, n, m) {
+        if level == Level::Arcs && is_quick_on_edges(&self.metric, n, m) {
             return true;
         }
         let trees = self.model.as_ref().map_or(1, |model| model.trees().len());
         !is_above(crossing, if level == Level::Arcs { 1 } else { trees }, (n, m))
     }
 
-    /// The points on either side that a solver would see.
+    /// Returns the numbers of sources and sinks of the transport problem.
     fn moving(&self, a: &Measure<'_>, b: &Measure<'_>) -> (usize, usize) {
         let (mut n, mut m) = (a.support().len(), b.support().len());
         if self.metric.is_metric() {
-            // Mass that both have stays, and the solver never sees it.
+            // Common mass stays in place and is not part of the problem.
             (n, m) =
                 surpluses(a, b).fold(
                     (0, 0),
@@ -370,16 +370,16 @@ impl Estimator {
     }
 }
 
-/// Whether n·m is more than so many times K·(n + m).
+/// Returns whether n·m > crossing·K·(n + m).
 fn is_above(crossing: f64, trees: usize, (n, m): (usize, usize)) -> bool {
     let (n, m) = (n as f64, m as f64);
     n * m > crossing * trees as f64 * (n + m)
 }
 
-/// Pairs whose masses have been compared.
+/// Pairs of measures whose masses have been checked.
 #[derive(Clone, Copy)]
 enum ComparedPairs<'a> {
-    /// Of one set.
+    /// Pairs of one set.
     Of(&'a Measures, &'a [(usize, usize)]),
     /// Row i of one set with row i of another.
     Both(&'a Measures, &'a Measures),
@@ -401,7 +401,7 @@ impl ComparedPairs<'_> {
     }
 }
 
-/// Works on many pairs side by side.
+/// Computes `work` for many pairs in parallel.
 fn in_parallel<T: Send>(
     rows: ComparedPairs<'_>,
     progress: &Progress<'_>,
@@ -417,20 +417,21 @@ fn in_parallel<T: Send>(
     parallel::try_map(rows.len(), one)
 }
 
-/// The exact solver is as fast as the flow of K trees from n to m points where n·m is this many
-/// times K·(n + m): 48 points each for 16 trees. `bench estimate`, in R^300, finds the flow 0.9
-/// times as fast at 30 points, 1.7 to 2.0 times at 100, 5 at 300, 17 at 1,000; in the plane, where
-/// distances cost nothing, it is 0.8 times as fast at 50 points.
+/// Crossover of the exact solver and the flow of K trees from n to m points: they are equally fast
+/// where n·m is this many times K·(n + m), 48 points each for 16 trees. In `bench estimate`, in
+/// R^300, the flow is 0.9 times as fast at 30 points, 1.7 to 2.0 times at 100, 5 at 300, 17 at
+/// 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at 50 points.
 const FLOW_CROSSING: f64 = 1.5;
 
-/// [`FLOW_CROSSING`] of the bounds of the flow, which ask for all distances: 192 points each for 16 trees. They are as
-/// fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to 270 in R^300; at
-/// 1,000 points 6, 5 and 2 times as fast. Where both take the same time, the solver says more.
+/// [`FLOW_CROSSING`] for the bounds of the flow, which need all distances: 192 points each for 16
+/// trees. They are as fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to
+/// 270 in R^300; at 1,000 points 6, 5 and 2 times as fast. At equal times the solver is preferred,
+/// because it is exact.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
 
-/// From here on a try at the flow level, with the bounds that need few distances, costs at most half
-/// of what sweeps cost: 12 points each for a tree, 200 for 16 of them.
+/// Crossover above which a try at the flow level, with the bounds that need few distances, costs at
+/// most half of the sweeps: 12 points each for a tree, 200 for 16 trees.
 const PLANS_CROSSING: f64 = 6.0;
 
-/// Sweeps, which do not use the trees, are as fast as the exact solver at 60 points on each side.
+/// [`FLOW_CROSSING`] for sweeps: they are as fast as the exact solver at 60 points on each side.
 const ARCS_CROSSING: f64 = 30.0;

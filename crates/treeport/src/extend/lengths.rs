@@ -14,23 +14,24 @@ use crate::progress::Progress;
 use crate::seed::{Random, generator, mixed};
 use crate::tree::Tree;
 
-/// Drawn pairs of each kind: at least so many, and enough that every new point is in so many of them.
+/// Smallest number of random pairs of each kind, and smallest number of pairs with each new point.
 const LEAST_PAIRS: usize = 96;
 const TIMES_DRAWN: usize = 4;
 
-/// The largest support of a drawn measure.
+/// Largest support of a random measure.
 const MOST_SUPPORT: usize = 128;
 
-/// The most pairs of given measures, and the most products of support sizes over all of them: a second or two.
+/// Largest number of pairs of given measures, and largest sum of products of support sizes: a
+/// second or two.
 const MOST_PAIRS: usize = 500;
 const MOST_WORK: usize = 20_000_000;
-/// Pairs of given measures that are solved however large they are.
+/// Number of pairs of given measures that are solved regardless of their size.
 const FEWEST_PAIRS: usize = 24;
 
-/// How often a label between two new measures counts at the most.
+/// Largest number of repetitions of a label between two new measures.
 const MOST_REPEATS: usize = 12;
 
-/// The trees of the `larger` model with new edges that fit.
+/// Fits the new edges of the `larger` model.
 pub(super) fn fitted(
     model: &Model,
     larger: &Model,
@@ -49,7 +50,8 @@ pub(super) fn fitted(
     }
 }
 
-/// The exact distances of given measures on new points to each other and to the others.
+/// Computes exact distances of given measures on new points, to each other and to the other
+/// measures.
 fn given(
     measures: &Measures,
     old: usize,
@@ -61,7 +63,7 @@ fn given(
         |row: usize| measures.row(row).support().iter().any(|&point| point as usize >= old);
     let (new, others): (Vec<usize>, Vec<usize>) = (0..measures.len()).partition(|&row| is_new(row));
     let rng = &mut generator(seed);
-    // Half of them between new measures, as far as there are so many.
+    // Half of the pairs between two new measures, if there are enough.
     let among = among(new.len(), MOST_PAIRS / 2, rng).map(|(i, j)| (new[i], new[j]));
     let across =
         across(new.len(), others.len(), MOST_PAIRS / 2, rng).map(|(i, j)| (new[i], others[j]));
@@ -82,8 +84,8 @@ fn given(
     balanced(&data, is_new).map(Some)
 }
 
-/// The labels, with those between two new measures repeated where they are few: every third label is one, or each
-/// counts [`MOST_REPEATS`] times.
+/// Repeats labels between two new measures if they are few, until they are every third label, but
+/// each at most [`MOST_REPEATS`] times.
 fn balanced(data: &Labelled, is_new: impl Fn(usize) -> bool) -> Result<Labelled> {
     let is_among = |&p: &usize| is_new(data.pairs()[p].0) && is_new(data.pairs()[p].1);
     let among: Vec<usize> = (0..data.len()).filter(is_among).collect();
@@ -95,13 +97,13 @@ fn balanced(data: &Labelled, is_new: impl Fn(usize) -> bool) -> Result<Labelled>
     Labelled::new(data.measures(), pairs, order.iter().map(|&p| data.distances()[p]).collect())
 }
 
-/// At most so many pairs i < j of numbers below `n`.
+/// Draws at most `most` pairs i < j of numbers below `n`.
 fn among(n: usize, most: usize, rng: &mut Random) -> impl Iterator<Item = (usize, usize)> + use<> {
     let all = pairs_of(n);
     index::sample(rng, all, all.min(most)).into_iter().map(pair_number)
 }
 
-/// At most so many pairs of a number below `n` and one below `m`.
+/// Draws at most `most` pairs of a number below `n` and one below `m`.
 fn across(
     n: usize,
     m: usize,
@@ -111,8 +113,8 @@ fn across(
     index::sample(rng, n * m, (n * m).min(most)).into_iter().map(move |k| (k / m, k % m))
 }
 
-/// Drawn measures of the size that is asked for, and where that takes more points than are new, of a size at which they
-/// lie wholly on new points.
+/// Draws measures of the requested size; if that exceeds the number of new points, also smaller
+/// ones that are entirely on new points.
 fn drawn(
     larger: &Model,
     old: usize,
@@ -133,9 +135,9 @@ fn drawn(
     data.and(&smaller).map(Some)
 }
 
-/// Pairs of measures with equal masses at `size` random points: of new points on both sides, and of new ones against
-/// old ones, filled up with old ones where there are too few. Labels are exact distances, times what `larger` makes of
-/// such measures on old points.
+/// Draws pairs of measures with equal masses at `size` random points: of new points on both sides,
+/// and of new against old points, with old points to make up for missing new ones. Labels are exact
+/// distances, times the factor by which `larger` scales such measures on old points.
 fn drawn_at(
     size: usize,
     larger: &Model,
@@ -157,7 +159,7 @@ fn drawn_at(
     Labelled::new(data.measures(), data.pairs().to_vec(), labels)
 }
 
-/// Draws measures of one size.
+/// Generator of random measures of one size.
 struct Draw {
     old: usize,
     new: usize,
@@ -166,7 +168,8 @@ struct Draw {
 }
 
 impl Draw {
-    /// So many pairs of each kind with their exact distances; a kind says how many points of either side are new.
+    /// Draws pairs of each kind and computes their exact distances; a kind has the number of new
+    /// points on each side.
     fn labelled(
         &mut self,
         metric: &GroundMetric,
@@ -182,7 +185,7 @@ impl Draw {
         Labelled::solve(metric, &measures, pairs, progress)
     }
 
-    /// The points of two measures that have none in common.
+    /// Draws the points of two disjoint measures.
     fn pair(&mut self, new: [usize; 2]) -> [Vec<usize>; 2] {
         let mut of_new = index::sample(&mut self.rng, self.new, new[0] + new[1]).into_iter();
         let needed = 2 * self.size - new[0] - new[1];

@@ -1,4 +1,4 @@
-//! Beside which leaf a new point hangs, and in which order new points come.
+//! Leaf beside which each new point is attached, and the order of new points.
 
 use crate::error::{Error, Result};
 use crate::memory;
@@ -7,37 +7,37 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::PLACING;
 
-/// Old points that say how far from all others a point is, evenly spaced over their numbers.
+/// Number of old reference points, evenly spaced over their numbers, to estimate mean distances.
 const REFERENCES: usize = 64;
 
-/// Points whose mean distances one task finds.
+/// Points per task.
 const POINTS_PER_TASK: usize = 16;
 
-/// The share of that mean distance which counts in favor of a leaf. Joining neighbors has 1; see
-/// "What was tried" for others.
+/// Weight of the mean distance in favor of a leaf. Neighbor joining has 1; "What was tried" lists
+/// others.
 const CENTRALITY: f64 = 0.5;
 
-/// A new point and the leaf beside which it hangs.
+/// A new point and the leaf beside which it is attached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Link {
     pub(super) point: usize,
-    /// An old point, or a new one of an earlier link.
+    /// Old point, or a new point of an earlier link.
     pub(super) beside: usize,
     pub(super) distance: f64,
 }
 
-/// The old points, and what is known of all.
+/// Old points, with the mean distances of all points.
 pub(super) struct Neighborhood<'a> {
     pub(super) metric: &'a GroundMetric,
-    /// Points before this are old.
+    /// Number of old points, which come first.
     pub(super) old: usize,
     pub(super) references: Vec<usize>,
-    /// The mean distance of every point to the references.
+    /// Mean distance of every point to the references.
     pub(super) mean: Vec<f64>,
 }
 
 impl<'a> Neighborhood<'a> {
-    /// O(points · references) distances.
+    /// Computes the mean distances to the references: O(points · references) distances.
     pub(super) fn new(metric: &'a GroundMetric, old: usize) -> Result<Self> {
         let references: Vec<usize> = (0..old).step_by(old.div_ceil(REFERENCES).max(1)).collect();
         let (points, count) = (metric.points(), references.len());
@@ -58,10 +58,12 @@ impl<'a> Neighborhood<'a> {
         Ok(Self { metric, old, references, mean })
     }
 
-    /// One link for each new point: to the leaf with the least D(x, y) − ½ r(y), where r is the mean distance
-    /// to the references. Those nearest to old points come first, and later ones see the earlier.
+    /// Chooses a link for each new point: to the leaf with the least D(x, y) − ½ r(y), where r is
+    /// the mean distance to the references. Points nearest to old points come first; later ones may
+    /// link to earlier ones.
     ///
-    /// O(M·(N + M)) distances for M new points and N old ones; nothing is kept but the best of each.
+    /// O(M·(N + M)) distances for M new points and N old ones; only the best link of each is
+    /// stored.
     pub(super) fn links(&self, progress: &Progress<'_>) -> Result<Vec<Link>> {
         let new: Vec<usize> = (self.old..self.metric.points()).collect();
         let counter = Counter::new(PLACING, 2 * new.len(), progress);
@@ -86,7 +88,7 @@ impl<'a> Neighborhood<'a> {
         parallel::try_map(links.len(), |place| second((place, &links[place])))
     }
 
-    /// The best of some leaves; a copy of the point, where there is one.
+    /// Returns the best link to some leaves; a copy of the point, if there is one.
     fn best(&self, point: usize, leaves: &[usize]) -> Result<Link> {
         let mut row = vec![0.0; leaves.len()];
         self.metric.block(&[point], leaves, &mut row);
@@ -104,7 +106,7 @@ impl<'a> Neighborhood<'a> {
     }
 }
 
-/// Refuses distances that no tree can have.
+/// Checks that distances are finite and at least 0.
 fn check(row: &[f64], to: &[usize]) -> Result<()> {
     match row.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
         Some(bad) => Err(Error::BadNewDistance { to: to[bad], value: row[bad] }),

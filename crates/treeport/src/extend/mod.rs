@@ -1,40 +1,45 @@
-//! New points on a fitted model, which stays as it is: distances between old points do not change.
+//! Extension of a fitted model by new points; distances between old points do not change.
 //!
-//! A tree that was learned has lengths that serve transport: between two samples of 100 points most mass goes up one
-//! leaf edge and down another. New leaves need the same kind of lengths, and have to hang where old
-//! leaves hang. Three steps:
+//! The edge lengths of a learned tree suit transport: between two samples of 100 points most mass
+//! goes up one leaf edge and down another. New leaves need similar lengths, and must be attached at
+//! similar places. Three steps:
 //!
-//! 1. **Links** (`links`): each new point x gets a leaf y to hang beside, old or new, by the least
-//!    D(x, y) − ½ r(y), with r the mean distance to 64 old points. The nearest y alone would be a central one too often (a
-//!    hub): central leaves have short edges, and two new measures would hang at the same few places and cancel.
-//! 2. **Twins** (`twins`): x hangs where y hangs, by an edge as long as that of y, and longer by as much as x
-//!    is farther from the others than y, r(x) − r(y) on the tree's scale. Nearer than the edge of y is long, it hangs on that edge.
-//! 3. **Lengths** (`lengths`): the new edges are fitted to exact distances of measures. Where the measures are
-//!    given ([`Extension::measures`]) that is all. Otherwise measures are drawn at random, on new points and
-//!    on old ones, and the labels are multiplied by what the model makes of such measures on old points: its factor depends on their size.
+//! 1. **Links** (`links`): each new point x is attached beside a leaf y, old or new, with the least
+//!    D(x, y) − ½ r(y), where r is the mean distance to 64 old points. The nearest y alone would
+//!    too often be a central one (a hub): central leaves have short edges, and two new measures
+//!    would be attached at the same few places and cancel.
+//! 2. **Twins** (`twins`): x gets the parent of y and an edge as long as that of y, plus the
+//!    difference in mean distance, r(x) − r(y), at the tree's scale. If x is nearer than the length
+//!    of y's edge, it is attached to that edge.
+//! 3. **Lengths** (`lengths`): the new edges are fitted to exact distances of measures. If measures
+//!    are given ([`Extension::measures`]) these are the labels. Otherwise measures are drawn at
+//!    random, on new and on old points, and the labels are multiplied by the model's factor for
+//!    such measures on old points, which depends on their size.
 //!
-//! # How good it is
-//! 20 groups of 100 normal points in R¹⁰, tree learned on 18. Mean signed error and mean error over six seeds, by how far
-//! apart the means of groups are in each coordinate (`extend::tests`, the ignored one). The first row is what
-//! [`Tree::place`](crate::Tree::place) made of them.
+//! # Accuracy
+//! 20 groups of 100 normal points in R¹⁰, tree learned on 18. Mean signed error and mean error over
+//! six seeds, by the standard deviation of the group means in each coordinate ("apart";
+//! `extend::tests`, the ignored test). The first row is [`Tree::place`](crate::Tree::place).
 //!
 //! | edges fitted to | apart | old–old | new–old | new–new | mean errors |
 //! | --- | --- | --- | --- | --- | --- |
 //! | distances to old leaves | 0 | 0.000 | −0.109 | −0.252 | 0.011, 0.109, 0.252 |
-//! | drawn measures | 0 | 0.000 | 0.001 | 0.002 | 0.011, 0.015, 0.012 |
+//! | random measures | 0 | 0.000 | 0.001 | 0.002 | 0.011, 0.015, 0.012 |
 //! | | 0.1 | 0.001 | 0.001 | 0.008 | 0.011, 0.016, 0.010 |
 //! | | 0.3 | −0.001 | 0.000 | 0.014 | 0.016, 0.023, 0.024 |
 //! | the groups | 0 | 0.000 | 0.001 | −0.002 | 0.011, 0.013, 0.003 |
 //! | | 0.1 | 0.001 | −0.001 | 0.001 | 0.011, 0.014, 0.005 |
 //! | | 0.3 | −0.001 | −0.004 | 0.005 | 0.016, 0.021, 0.006 |
 //!
-//! There is one pair of new groups for each seed, so that new–new varies: by four other seeds (of NumPy), drawn measures have −0.011 and −0.024 at 0.3,
-//! with mean errors of 0.023 and 0.033, and the groups 0.000 and −0.001. At 1.0, where old–old itself errs by 0.066, drawn measures have 0.019
-//! and −0.016 with 0.066 and 0.086, the groups 0.011 and −0.032 with 0.066 and 0.047.
+//! There is one pair of new groups per seed, so new–new varies: with four other seeds (of NumPy),
+//! random measures have −0.011 and −0.024 at 0.3, with mean errors of 0.023 and 0.033, and the
+//! groups 0.000 and −0.001. At 1.0, where old–old itself has an error of 0.066, random measures
+//! have 0.019 and −0.016 with 0.066 and 0.086, the groups 0.011 and −0.032 with 0.066 and 0.047.
 //!
 //! # What was tried
-//! 20 groups of 100 normal points in R¹⁰, means 0.3 apart in each coordinate, tree learned on 18; mean signed error of new–old and
-//! new–new, and mean error, over four seeds. Between old groups the mean error is 0.016.
+//! 20 groups of 100 normal points in R¹⁰, means 0.3 apart in each coordinate, tree learned on 18;
+//! mean signed error of new–old and new–new, and mean error, over four seeds. Between old groups
+//! the mean error is 0.016.
 //!
 //! | new leaves | new–old | new–new | mean error |
 //! | --- | --- | --- | --- |
@@ -44,13 +49,14 @@
 //! | twins of the nearest leaf | −0.08 | −0.17 | 0.08, 0.17 |
 //! | twins by D − ½ r, edges of their twins | −0.015 | −0.031 | 0.023, 0.039 |
 //! | the same, edges longer by r(x) − r(y) | −0.005 | −0.011 | 0.019, 0.027 |
-//! | and fitted to drawn measures of 64 points | −0.010 | −0.023 | 0.021, 0.030 |
+//! | and fitted to random measures of 64 points | −0.010 | −0.023 | 0.021, 0.030 |
 //! | and fitted to the measures themselves | 0.000 | −0.006 | 0.017, 0.011 |
 //!
-//! In place of ½: 0 to 0.4 leave edges too short (−0.05 at 0.4), 0.6 is as good; the mean distance to the 10 nearest
-//! in place of r as well, but costs all distances between old points. Drawn measures of 16 points, where those that are asked have
-//! 100, leave twice the error of 64: hence [`Extension::support`]. Places fitted to distances (the second and third rows) err in
-//! another way at every size of measures, which no factor can heal.
+//! Instead of ½: 0 to 0.4 make edges too short (−0.05 at 0.4), 0.6 is as good. The mean distance to
+//! the 10 nearest instead of r is as good, too, but needs all distances between old points. Random
+//! measures of 16 points, for queries of 100, leave twice the error of 64: hence
+//! [`Extension::support`]. Places fitted to distances (the second and third rows) have different
+//! errors for every size of measures, which no factor can correct.
 
 mod lengths;
 mod links;
@@ -66,16 +72,17 @@ use crate::model::Model;
 use crate::progress::Progress;
 use crate::tree::Tree;
 
-/// What [`Model::extended_on`] fits the edges of new points to.
+/// Options of [`Model::extended_on`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Extension {
-    /// Measures on all points, old and new; those that use new points are solved against the others and
-    /// each other. Without them measures are drawn (default).
+    /// Measures on all points, old and new, to which the edges are fitted: those on new points are
+    /// solved against the others and each other. By default, measures are drawn at random.
     pub measures: Option<Measures>,
-    /// Points of a drawn measure: about as many as those have that will be asked (default: 32).
+    /// Support size of random measures, which should be close to that of later queries (default:
+    /// 32).
     pub support: usize,
-    /// Seed of what is drawn (default: 0).
+    /// Seed of the random measures (default: 0).
     pub seed: u64,
 }
 
@@ -86,16 +93,16 @@ impl Default for Extension {
 }
 
 impl Model {
-    /// The model with new points after the old ones: `metric` has the points of the model first. Distances between old
-    /// points do not change; names are left out.
+    /// Extends the model by new points after the old ones: `metric` has the points of the model
+    /// first. Distances between old points do not change; the result has no names.
     ///
     /// # Errors
-    /// Fewer points than the model has, distances that are not finite, measures on other points or of unequal masses;
-    /// [`Error::Cancelled`].
+    /// Fewer points than in the model; distances that are not finite; measures on other points or
+    /// of unequal masses; [`Error::Cancelled`].
     ///
     /// # Complexity
-    /// O(M·(N + M)) distances for M new points and N old ones, some hundred exact distances of measures, and
-    /// least squares over 3M edges at the most.
+    /// O(M·(N + M)) distances for M new points and N old ones, some hundred exact distances of
+    /// measures, and least squares over at most 3M edges.
     ///
     /// # Example
     /// ```
@@ -126,15 +133,15 @@ impl Model {
             return Ok(self.clone());
         }
         metric.prepare(progress)?;
-        let among = Neighborhood::new(metric, old)?;
-        let links = among.links(progress)?;
-        let hung = |tree: &Tree| twins::hang(tree, &among, &links);
-        let trees = self.trees().iter().map(hung).collect::<Result<Vec<_>>>()?;
+        let neighborhood = Neighborhood::new(metric, old)?;
+        let links = neighborhood.links(progress)?;
+        let attached = |tree: &Tree| twins::attach_all(tree, &neighborhood, &links);
+        let trees = self.trees().iter().map(attached).collect::<Result<Vec<_>>>()?;
         let larger = self.of_trees(trees)?;
         self.of_trees(lengths::fitted(self, &larger, metric, extension, progress)?)
     }
 
-    /// The same kind of model, of other trees.
+    /// Creates a model of the same kind from other trees.
     fn of_trees(&self, mut trees: Vec<Tree>) -> Result<Self> {
         match self {
             Self::Tree(_) => Ok(Self::Tree(trees.remove(0))),

@@ -15,7 +15,7 @@ fn euclidean(dim: usize, at: &[f64]) -> GroundMetric {
     GroundMetric::from_points(dim, at.to_vec(), PointMetric::Euclidean).unwrap()
 }
 
-/// Points of the plane on a grid, so that some are in one place, and how many are old.
+/// Points of the plane on a grid, so that some coincide, and the number of old ones.
 fn scenes() -> impl Strategy<Value = (Vec<f64>, usize)> {
     let points = proptest::collection::vec((0..30u8, 0..30u8), 2..60);
     (points, 0.1..0.95f64).prop_map(|(points, share)| {
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_refused() {
     let measures = Some(Measures::unit_masses(3, [0, 1]).unwrap());
     let said = extend(&[0.0, 1.0, 2.0, 3.0], &Extension { measures, ..Extension::default() });
     assert!(said.contains('4'), "{said}");
-    // One old point, and no pair of drawn measures.
+    // One old point, and no pair of random measures.
     let one = Model::Tree(Tree::new(1, vec![0], vec![0.0]).unwrap());
     let two = one.extended_on(&euclidean(1, &[0.0, 4.0]), &Extension::default(), &silent).unwrap();
     assert_eq!(two.leaf_distance(0, 1), 4.0);
@@ -134,7 +134,7 @@ fn normal(rng: &mut Random) -> f64 {
     radius * (TAU * rng.random_range(0.0..1.0)).cos()
 }
 
-/// Groups of normal points whose means are normal with that deviation.
+/// Groups of normal points whose means are normal with standard deviation `apart`.
 fn groups(count: usize, size: usize, dim: usize, apart: f64, seed: u64) -> Vec<f64> {
     let rng = &mut generator(seed);
     let mut at = Vec::new();
@@ -147,15 +147,15 @@ fn groups(count: usize, size: usize, dim: usize, apart: f64, seed: u64) -> Vec<f
     at
 }
 
-/// Mean signed and mean error of pairs with none, one and two new groups.
+/// Mean signed error and mean error of pairs with none, one and two new groups.
 #[derive(Default)]
 struct Errors {
     signed: [f64; 3],
     plain: [f64; 3],
 }
 
-/// Groups of 100 normal points in R¹⁰ with means a little apart, of which the last two are new to the tree: edges fitted
-/// to drawn measures, and to the groups.
+/// Groups of 100 normal points in R¹⁰ with means a little apart, of which the last two are new to
+/// the tree: errors with edges fitted to random measures, and to the groups.
 fn trial(count: usize, apart: f64, seed: u64) -> [Errors; 2] {
     let (size, dim) = (100, 10);
     let old = count - 2;
@@ -188,7 +188,7 @@ fn trial(count: usize, apart: f64, seed: u64) -> [Errors; 2] {
 
 #[test]
 fn measures_wholly_on_new_points_are_about_as_good_as_old_ones() {
-    // Without links, twins and labels: −0.11 and −0.25.
+    // With `Tree::place` alone: −0.11 and −0.25.
     let [drawn, given] = trial(12, 0.1, 1);
     for (most, errors) in [(0.06, drawn), (0.03, given)] {
         let Errors { signed, plain } = errors;
@@ -196,8 +196,8 @@ fn measures_wholly_on_new_points_are_about_as_good_as_old_ones() {
     }
 }
 
-/// Minutes: `cargo test -p treeport --lib extend:: -- --ignored --nocapture`. There is one pair of new groups for
-/// each seed, so that their mean is over seeds.
+/// Takes minutes: `cargo test -p treeport --lib extend:: -- --ignored --nocapture`. There is one
+/// pair of new groups per seed, so means are over seeds.
 #[test]
 #[ignore = "takes minutes"]
 #[expect(clippy::print_stdout, reason = "the table of the module is what it prints")]

@@ -1,36 +1,37 @@
-//! New leaves in one tree, each a twin of the leaf it hangs beside.
+//! Attachment of new leaves to one tree, each as a twin of its linked leaf.
 
 use super::links::{Link, Neighborhood};
 use crate::error::Result;
 use crate::tree::Tree;
 
-/// Near leaves of a reference that say how long near distances are in the tree.
+/// Number of nearest leaves of a reference that determine the scale of near distances.
 const NEAR: usize = 4;
 
-/// A new edge is at least this share of the distance to the leaf that it hangs beside, on the tree's scale.
+/// Smallest length of a new edge, as a share of the distance to the linked leaf at the tree's
+/// scale.
 const LEAST_SHARE: f64 = 0.25;
 
-/// What a distance between points is in a tree.
+/// Scale of a tree relative to the ground metric.
 pub(super) struct Scale {
-    /// Tree distance over distance, between references.
+    /// Ratio of tree distance to distance, between references.
     far: f64,
-    /// The same between references and their nearest points.
+    /// Ratio of tree distance to distance, between references and their nearest points.
     near: f64,
 }
 
 impl Scale {
-    /// O(references · N) distances, once for every tree.
-    pub(super) fn new(tree: &Tree, among: &Neighborhood<'_>) -> Self {
-        let old: Vec<usize> = (0..among.old).collect();
-        let mut row = vec![0.0; among.old];
+    /// Computes the scale of a tree: O(references · N) distances.
+    pub(super) fn new(tree: &Tree, neighborhood: &Neighborhood<'_>) -> Self {
+        let old: Vec<usize> = (0..neighborhood.old).collect();
+        let mut row = vec![0.0; neighborhood.old];
         let (mut far, mut near) = ((0.0, 0.0), (0.0, 0.0));
-        for &from in &among.references {
-            among.metric.block(&[from], &old, &mut row);
+        for &from in &neighborhood.references {
+            neighborhood.metric.block(&[from], &old, &mut row);
             let add = |sums: &mut (f64, f64), to: usize| {
                 sums.0 += tree.leaf_distance(from, to);
                 sums.1 += row[to];
             };
-            among.references.iter().for_each(|&to| add(&mut far, to));
+            neighborhood.references.iter().for_each(|&to| add(&mut far, to));
             let mut others: Vec<usize> =
                 old.iter().copied().filter(|&to| to != from && row[to] > 0.0).collect();
             let order = |&a: &usize, &b: &usize| row[a].total_cmp(&row[b]).then(a.cmp(&b));
@@ -52,31 +53,35 @@ impl Scale {
     }
 }
 
-/// The tree with new leaves; distances between old ones do not change.
+/// Attaches new leaves to a tree; distances between old ones do not change.
 ///
-/// The leaf y has an edge of length l. Its twin x hangs from a place on that edge, min(l, ½ s·D(x, y))
-/// above y, where s is the scale of near distances: mostly from the node above y. Were x exactly like y, its edge
-/// would be as long as the way from y to that place; it is longer by as much as x is farther from the
-/// references than y, on their scale.
-pub(super) fn hang(tree: &Tree, among: &Neighborhood<'_>, links: &[Link]) -> Result<Tree> {
-    let scale = Scale::new(tree, among);
-    let mut growing = GrowingTree::new(tree, among.metric.points());
+/// Leaf y has an edge of length l. Its twin x is attached to a place on that edge,
+/// min(l, ½ s·D(x, y)) above y, where s is the scale of near distances: usually the parent of y. If
+/// x were exactly like y, its edge would be as long as the path from y to that place; it is longer
+/// by the difference of their mean distances to the references, at their scale.
+pub(super) fn attach_all(
+    tree: &Tree,
+    neighborhood: &Neighborhood<'_>,
+    links: &[Link],
+) -> Result<Tree> {
+    let scale = Scale::new(tree, neighborhood);
+    let mut growing = GrowingTree::new(tree, neighborhood.metric.points());
     for &Link { point, beside, distance } in links {
         let near = scale.near * distance;
         let up = growing.leaf_edge(beside).min(0.5 * near);
-        let farther = scale.far * (among.mean[point] - among.mean[beside]);
+        let farther = scale.far * (neighborhood.mean[point] - neighborhood.mean[beside]);
         let length = if distance == 0.0 { 0.0 } else { (up + farther).max(LEAST_SHARE * near) };
-        growing.hang(point, beside, up, length);
+        growing.attach(point, beside, up, length);
     }
     growing.finish()
 }
 
-/// A tree whose nodes are in no order.
+/// A tree under construction, with nodes in any order.
 struct GrowingTree {
     parent: Vec<Option<usize>>,
     length: Vec<f64>,
     point: Vec<Option<usize>>,
-    /// The node of each point.
+    /// Node of each point.
     leaf: Vec<usize>,
 }
 
@@ -93,7 +98,7 @@ impl GrowingTree {
             leaf,
         };
         if tree.root() < tree.leaves() {
-            // One leaf is its own root; new ones need a node above it.
+            // A single leaf is its own root; new ones need a parent above it.
             growing.parent[0] = Some(growing.add(None, 0.0, None));
         }
         growing
@@ -110,8 +115,8 @@ impl GrowingTree {
         self.length[self.leaf[point]]
     }
 
-    /// Hangs a point from a place on the edge of leaf `beside`, at most its length above it.
-    fn hang(&mut self, point: usize, beside: usize, up: f64, length: f64) {
+    /// Attaches a point to the edge of leaf `beside`, at height `up` or at the upper end.
+    fn attach(&mut self, point: usize, beside: usize, up: f64, length: f64) {
         let below = self.leaf[beside];
         let (whole, above) = (self.length[below], self.parent[below]);
         let is_at_parent = up >= whole && above.is_some_and(|v| self.point[v].is_none());

@@ -1,7 +1,7 @@
-//! Several trees, each fitted to labels on its own, then all of them together.
+//! Forests fitted to labels: each tree on its own, then all trees together.
 
 use super::edges::{EdgeOptions, choose_together, fit_labels_as, fit_together_at};
-use super::stages::{LAST_DIGITS, distances_of_points, error_after_factor, gains, margin};
+use super::stages::{LAST_DIGITS, distances_of_points, error_after_factor, improves, margin};
 use super::weights::{TreeWeightOptions, weighted};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
@@ -15,16 +15,16 @@ use crate::seed::{generator, mixed};
 use crate::steps::{LEARNING, POINTS};
 use crate::tree::Tree;
 
-/// The forest with each tree [learned](learn()) from labels on its own.
+/// Learns each tree of a forest from labels independently ([`learn`](learn())).
 ///
-/// Trees learn side by side, each with a seed of its own, so that each keeps other labels back for
-/// choosing its best state. The weights stay. `progress` counts steps over all trees.
+/// Trees learn in parallel, each with its own seed and thus with other labels held out to choose
+/// its best state. Weights are unchanged. `progress` counts steps over all trees.
 ///
 /// # Errors
-/// As [`learn`](learn()); [`Error::Cancelled`] when `progress` asks to stop.
+/// See [`learn`](learn()); [`Error::Cancelled`] if `progress` cancels.
 ///
 /// # Complexity
-/// That of [`learn`](learn()) for every tree; the result does not depend on the number of threads.
+/// [`learn`](learn()) for every tree; the result does not depend on the number of threads.
 pub fn learned(
     forest: &Forest,
     data: &Labelled,
@@ -32,44 +32,44 @@ pub fn learned(
     progress: &Progress<'_>,
 ) -> Result<Forest> {
     data.check_for(forest.leaves())?;
-    let lessons = data.len() - data.held_back(options.validation_fraction);
-    learn_each(forest, lessons, options, progress, |tree, options, counts| {
+    let training = data.len() - data.held_back(options.validation_fraction);
+    learn_each(forest, training, options, progress, |tree, options, counts| {
         learn(tree, data, options, counts)
     })
 }
 
-/// The forest with each tree learned by itself; `lessons` are the labels that one learns from.
+/// Learns each tree of a forest; `training` is the number of labels that a tree is trained on.
 fn learn_each(
     forest: &Forest,
-    lessons: usize,
+    training: usize,
     options: &LearnOptions,
     progress: &Progress<'_>,
     learned: impl Fn(&Tree, &LearnOptions, &Progress<'_>) -> Result<Learned> + Sync,
 ) -> Result<Forest> {
-    let batches = lessons.div_ceil(options.batch_size.max(1));
+    let batches = training.div_ceil(options.batch_size.max(1));
     let steps = options.epochs.saturating_mul(batches).saturating_mul(forest.trees().len());
     let counter = Counter::new(LEARNING, steps, progress);
     let fitted = |(k, tree): (usize, &Tree)| {
         let options = LearnOptions { seed: mixed(options.seed, k as u64), ..options.clone() };
         let counts = |_: &State<'_>| counter.add(1).is_ok();
         let learned = learned(tree, &options, &counts)?;
-        // A tree whose heights ran away is kept; only who was asked to stop gives none.
+        // A tree whose heights diverged is kept; only cancellation is an error.
         if counter.is_stopped() { Err(Error::Cancelled) } else { Ok(learned.tree) }
     };
     let trees = parallel::try_map(forest.trees().len(), |k| fitted((k, &forest.trees()[k])));
-    // Not divided by their sum again, which rounds.
+    // Weights are not normalized again, which would round them.
     Ok(Forest { trees: trees?, weights: forest.weights.clone() })
 }
 
-/// Fits a forest to labels as well as we can, in the stages of `auto`:
+/// Fits a forest to labels in the stages of `auto`:
 ///
-/// 1. **points**: the edges of every tree that fit the distances of points, where they do better on
-///    the labels after one factor. With 8 trees on three maps, one seed each, learned trees then
-///    had 15 to 30 % less error.
-/// 2. **learned**: every tree by itself; labels held back choose its best state.
-/// 3. **together**: the edges of all trees, shrunk towards those they had
-///    ([`fit_together`](super::fit_together)), where they win by a [`margin`] on the labels held
-///    back over trees that are only weighted. What wins is then fitted to all labels.
+/// 1. **points**: the edges of every tree are fitted to the distances of points, and kept if their
+///    error on the labels after scaling by one factor is smaller. With 8 trees on three maps, one
+///    seed each, learned trees then had 15 to 30 % less error.
+/// 2. **learned**: every tree is learned on its own; held-out labels choose its best state.
+/// 3. **together**: the edges of all trees are fitted together, shrunk towards their previous
+///    lengths ([`fit_together`](super::fit_together)), and kept if they win by a [`margin`] on
+///    held-out labels against the weighted trees. They are then fitted to all labels.
 pub(super) fn stages(
     forest: &Forest,
     metric: &GroundMetric,
@@ -88,14 +88,15 @@ pub(super) fn stages(
         let apart = weighted_or_not(&forest, &parts.0, &weights, progress)?;
         let (together, shrinkage) = choose_together(&forest, &parts, progress)?;
         let (before, after) = (errors(&apart, &parts.1)?, errors(&together, &parts.1)?);
-        if gains(&before, &after, margin(data.len())) {
+        if improves(&before, &after, margin(data.len())) {
             return fit_together_at(&forest, shrinkage, data, progress);
         }
     }
     weighted(&forest, data, &weights, progress)
 }
 
-/// The forest as it is where its trees see no difference in a part of the labels.
+/// Returns the weighted forest, or the forest unchanged if its trees see no difference in the
+/// labels.
 fn weighted_or_not(
     forest: &Forest,
     data: &Labelled,
@@ -113,8 +114,8 @@ fn errors(forest: &Forest, data: &Labelled) -> Result<Vec<f64>> {
     Ok(relative_errors(&predicted, data.distances()))
 }
 
-/// Every tree with edges shrunk from its own towards the distances of points, unless labels find it
-/// worse after one factor; `progress` counts trees.
+/// Fits the edges of every tree to the distances of points, shrunk towards their lengths; keeps
+/// them where labels have a smaller error after scaling. `progress` counts trees.
 fn fitted_to_points(
     forest: &Forest,
     metric: &GroundMetric,
@@ -124,10 +125,10 @@ fn fitted_to_points(
 ) -> Result<Forest> {
     let Some(points) = distances_of_points(metric, edges)? else { return Ok(forest.clone()) };
     let counter = Counter::new(POINTS, forest.trees().len(), progress);
-    // Within a tree it only asks whether to go on.
-    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
+    // Within a tree, progress only checks for cancellation.
+    let check_cancelled = |_: &State<'_>| counter.add(0).is_ok();
     let fitted = |tree: &Tree| {
-        let fitted = fit_labels_as(POINTS, tree, &points, edges, &goes_on)?.tree;
+        let fitted = fit_labels_as(POINTS, tree, &points, edges, &check_cancelled)?.tree;
         counter.add(1)?;
         let (before, after) = (error_after_factor(tree, data)?, error_after_factor(&fitted, data)?);
         Ok(if after < before * (1.0 - LAST_DIGITS) { fitted } else { tree.clone() })

@@ -1,8 +1,8 @@
-//! The methods, as one table: name, family, what it takes, a line of help, and the function that
-//! builds it.
+//! Table of the methods: name, family, supported inputs and options, help, and the function that
+//! builds the model.
 //!
 //! A new method is a variant, a row, and its function; the command line's help, Python's docstring
-//! and every error read the table.
+//! and errors are generated from the table.
 
 use super::job::{FARTHEST, FitJob, KMEANS, QUADTREE};
 use super::{Fit, ultratwd};
@@ -12,8 +12,8 @@ use crate::learn::Kind;
 use crate::model::Model;
 use crate::names::{Named, reads_and_prints};
 
-/// A way to make a tree or a forest over the points of a metric; the [table](super#methods) says
-/// what each is.
+/// Methods of building a tree or a forest over the points of a metric; the [table](super#methods)
+/// describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each is")]
@@ -43,43 +43,43 @@ pub enum Method {
     TotalVariation,
 }
 
-/// What kind of thing a method is.
+/// Families of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Family {
-    /// The best single tree we know how to make.
+    /// The most accurate single tree.
     Best,
-    /// One tree, learned and nothing else.
+    /// One learned tree.
     Learned,
-    /// Several trees whose mean counts.
+    /// Several trees and the weighted mean of their distances.
     Forest,
-    /// What others do, to compare with. Where there are labels, one factor sets its scale.
+    /// Methods from the literature, for comparison. With labels, one factor sets their scale.
     Compared,
 }
 
 use Family::{Best, Compared, Forest, Learned};
 
-/// What a method can use, and what it cannot do without.
+/// Inputs and options that a method supports or requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Takes {
-    /// It cannot do without coordinates.
+    /// Requires coordinates.
     pub coordinates: bool,
-    /// It cannot do without labels.
+    /// Requires labels.
     pub labels: bool,
-    /// A start.
+    /// Supports a start.
     pub start: bool,
-    /// A number of trees, since it makes several.
+    /// Supports a number of trees, because it builds several.
     pub n_trees: bool,
-    /// A number of pairs of points to draw, for edges or, where there are no labels, for learning.
+    /// Supports a number of pairs of points, for fitting edges or, without labels, for learning.
     pub point_pairs: bool,
-    /// Epochs and the other options of the learner.
+    /// Supports epochs and the other options of the learner.
     pub learning: bool,
-    /// Branching and depth of cluster trees.
+    /// Supports branching and depth of cluster trees.
     pub clusters: bool,
-    /// A checkpoint to go on from.
+    /// Supports resuming from a checkpoint.
     pub resume: bool,
-    /// Whether labels set its scale, or not.
+    /// Supports the choice whether labels set its scale.
     pub scale: bool,
 }
 
@@ -92,7 +92,7 @@ struct Row {
     build: fn(&FitJob<'_>) -> Result<Fit>,
 }
 
-const NOTHING: Takes = Takes {
+const NO_OPTIONS: Takes = Takes {
     coordinates: false,
     labels: false,
     start: false,
@@ -103,15 +103,15 @@ const NOTHING: Takes = Takes {
     resume: false,
     scale: true,
 };
-const POINTS: Takes = Takes { point_pairs: true, ..NOTHING };
-const LEARNS: Takes = Takes { start: true, learning: true, resume: true, ..POINTS };
-const GROWS: Takes = Takes { start: true, n_trees: true, ..NOTHING };
-const GRID: Takes = Takes { coordinates: true, ..NOTHING };
-const CLUSTERS: Takes = Takes { clusters: true, ..NOTHING };
+const POINTS: Takes = Takes { point_pairs: true, ..NO_OPTIONS };
+const LEARNED: Takes = Takes { start: true, learning: true, resume: true, ..POINTS };
+const GROWN: Takes = Takes { start: true, n_trees: true, ..NO_OPTIONS };
+const GRID: Takes = Takes { coordinates: true, ..NO_OPTIONS };
+const CLUSTERS: Takes = Takes { clusters: true, ..NO_OPTIONS };
 const FITTED_GRID: Takes = Takes { point_pairs: true, ..GRID };
 const FITTED_CLUSTERS: Takes = Takes { point_pairs: true, ..CLUSTERS };
 
-/// What several trees of one kind take.
+/// Returns what a method supports that builds several trees of one kind.
 const fn several(takes: Takes) -> Takes {
     Takes { n_trees: true, ..takes }
 }
@@ -127,21 +127,21 @@ const fn row(
     Row { method, name, family, takes, help, build }
 }
 
-/// In the order of [`Method`].
+/// Table of the methods, in the order of [`Method`].
 #[rustfmt::skip]
 #[expect(clippy::redundant_closure_for_method_calls, reason = "all rows alike")]
 const TABLE: &[Row] = &[
-    row(Method::Auto, "auto", Best, Takes { scale: false, ..LEARNS }, |job| job.stages(),
+    row(Method::Auto, "auto", Best, Takes { scale: false, ..LEARNED }, |job| job.stages(),
         "edges fitted to points, learning, edges fitted to labels; held-out labels choose the best tree"),
-    row(Method::Additive, "additive", Learned, LEARNS, |job| job.learned(),
+    row(Method::Additive, "additive", Learned, LEARNED, |job| job.learned(),
         "a learned tree with leaves at any depth"),
-    row(Method::Ultrametric, "ultrametric", Learned, LEARNS, |job| job.learned(),
+    row(Method::Ultrametric, "ultrametric", Learned, LEARNED, |job| job.learned(),
         "a learned tree with all leaves at one depth: the method of the paper"),
-    row(Method::SkipMst, "skip-mst", Learned, LEARNS, |job| job.learned(),
+    row(Method::SkipMst, "skip-mst", Learned, LEARNED, |job| job.learned(),
         "ultrametric, with the shape of the start"),
-    row(Method::Forest, "forest", Forest, GROWS, |job| job.forest(),
+    row(Method::Forest, "forest", Forest, GROWN, |job| job.forest(),
         "linkages of randomly perturbed distances, with weights that fit the labels"),
-    row(Method::LearnedForest, "learned-forest", Forest, Takes { learning: true, point_pairs: true, ..GROWS }, |job| job.learned_forest(),
+    row(Method::LearnedForest, "learned-forest", Forest, Takes { learning: true, point_pairs: true, ..GROWN }, |job| job.learned_forest(),
         "the same trees with edges fitted to points, learned, and fitted to labels together"),
     row(Method::Quadtree, "quadtree", Compared, GRID, |job| job.shape(QUADTREE),
         "a randomly shifted grid (Indyk, Thaper 2003)"),
@@ -165,15 +165,15 @@ const TABLE: &[Row] = &[
         "the mean of several qtwd"),
     row(Method::SlicedCTwd, "sliced-ctwd", Compared, several(FITTED_CLUSTERS), |job| job.sliced(|seed| job.fitted_tree(FARTHEST, seed)),
         "the mean of several ctwd"),
-    row(Method::UltraTwdMst, "ultratwd-mst", Compared, NOTHING, |job| job.linkage(Linkage::Closest),
+    row(Method::UltraTwdMst, "ultratwd-mst", Compared, NO_OPTIONS, |job| job.linkage(Linkage::Closest),
         "the ultrametric nearest to the metric in the largest difference (UltraTWD, ICML 2025)"),
     row(Method::UltraTwd, "ultratwd", Compared, POINTS, ultratwd::build,
         "ultratwd-mst, then descent on the squared differences"),
-    row(Method::Single, "single", Compared, NOTHING, |job| job.linkage(Linkage::Single),
+    row(Method::Single, "single", Compared, NO_OPTIONS, |job| job.linkage(Linkage::Single),
         "single linkage, untrained"),
-    row(Method::Average, "average", Compared, NOTHING, |job| job.linkage(Linkage::Average),
+    row(Method::Average, "average", Compared, NO_OPTIONS, |job| job.linkage(Linkage::Average),
         "average linkage, untrained"),
-    row(Method::Neighbors, "neighbors", Compared, NOTHING, |job| job.linkage(Linkage::Neighbors),
+    row(Method::Neighbors, "neighbors", Compared, NO_OPTIONS, |job| job.linkage(Linkage::Neighbors),
         "neighbors linkage, untrained: nearly average linkage, without all pairs of points"),
     row(Method::TotalVariation, "total-variation", Compared, POINTS, |job| job.star(),
         "all points equally far apart: what every method has to beat"),
@@ -183,22 +183,22 @@ impl Method {
     /// All methods, in the order of the table.
     pub const ALL: &'static [Self] = <Self as Named>::ALL;
 
-    /// The one word it goes by.
+    /// Returns the name of the method.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// What kind of thing it is.
+    /// Returns the family of the method.
     pub fn family(self) -> Family {
         self.row().family
     }
 
-    /// What it can use, and what it cannot do without.
+    /// Returns the inputs and options that the method supports or requires.
     pub fn takes(self) -> Takes {
         self.row().takes
     }
 
-    /// What [`learn`](crate::learn()) has to be told, if this is one learned tree.
+    /// Returns the kind for [`learn`](crate::learn()), if this method learns one tree.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Self::Ultrametric => Some(Kind::Ultrametric),
@@ -208,7 +208,8 @@ impl Method {
         }
     }
 
-    /// The table as text, a line each: for the help of the command line and of Python.
+    /// Returns the table as text, one line per method, for the help of the command line and of
+    /// Python.
     pub fn table() -> String {
         let line = |row: &Row| format!("  {:<16} {}\n", row.name, row.help);
         TABLE.iter().map(line).collect()
@@ -253,7 +254,7 @@ impl Named for Method {
 reads_and_prints!(Method);
 
 impl From<Model> for Fit {
-    /// What is made without epochs or stages.
+    /// Wraps a model that was built without epochs or stages.
     fn from(model: Model) -> Self {
         Self {
             model,

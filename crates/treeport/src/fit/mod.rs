@@ -1,4 +1,4 @@
-//! One door to every way of making a tree or a forest: [`fit()`].
+//! One entry point to all methods of building a tree or a forest: [`fit()`].
 //!
 //! ```
 //! use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method, PointMetric, fit, silent};
@@ -15,12 +15,12 @@
 //! ```
 //!
 //! # Methods
-//! [`Method::table`] prints them with a line each. `auto` is the one to use for one tree,
-//! `learned-forest` for several; the rest is there to compare with. [`FitOption::ALL`] has the options. All randomness comes from
-//! [`FitOptions::seed`], and any number of threads gives the same bits.
+//! [`Method::table`] lists them with a line each. `auto` is the recommended method for one tree,
+//! `learned-forest` for several; the others are for comparison. [`FitOption::ALL`] has the options.
+//! All randomness comes from [`FitOptions::seed`], and any number of threads gives the same bits.
 //!
-//! The pieces are public, too: the learner ([`learn`](crate::learn())), [edges fitted to
-//! points](fit_points) and [to labels](fit_labels), [trees of a forest learned](learned),
+//! The building blocks are public as well: the learner ([`learn`](crate::learn())), [edges fitted
+//! to points](fit_points) and [to labels](fit_labels), and forests whose trees are [learned],
 //! [weighted] and [fitted together](fit_together).
 
 mod edges;
@@ -51,10 +51,10 @@ use crate::model::Model;
 use crate::names::named;
 use crate::progress::{Progress, silent};
 
-/// A stage of `auto`.
+/// Stages of `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The start times one factor.
+    /// The start, scaled by one factor.
     Start,
     /// Edges fitted to the distances of points.
     Points,
@@ -71,40 +71,41 @@ named! { Stage, "the stage", {
     Edges: "edges", "edges fitted to the labels";
 } }
 
-/// What [`fit()`] gives back.
+/// Result of [`fit()`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The tree or the forest.
+    /// Fitted tree or forest.
     pub model: Model,
-    /// Of `auto`: the stage it is from.
+    /// Stage of `auto` that the model comes from.
     pub stage: Option<Stage>,
-    /// Of `auto`: every stage done with its mean relative error on the labels held back (on all
-    /// others where those are all 0), after one factor fitted to the others.
+    /// Stages of `auto` with their mean relative error on the held-out labels (on all others if
+    /// those are all 0), after scaling by one factor fitted to the others.
     pub stage_errors: Vec<(Stage, f64)>,
-    /// The fit of every epoch, the start first; empty where nothing is learned, and for a forest.
+    /// Error of every epoch, the start first; empty if nothing is learned, and for a forest.
     pub history: Vec<Epoch>,
-    /// The epoch whose tree the learner has kept.
+    /// Epoch of the tree that the learner kept.
     pub best_epoch: usize,
-    /// Whether all was done; false when `progress` stopped `auto` or one learned tree, which then
-    /// give the best so far, and of one learned tree also when it ran out of patience or its
-    /// heights ran away.
+    /// Whether the fit ran to its end. False if `progress` cancelled `auto` or one learned tree,
+    /// which then return the best tree so far; for one learned tree also if it ran out of patience
+    /// or its heights diverged.
     pub finished: bool,
 }
 
-/// Makes a tree or a forest over the points of a metric, by the method that the options name.
+/// Builds a tree or a forest over the points of a metric by the method in the options.
 ///
 /// With labels, methods learn from them or take their scale from them; without, methods that learn
-/// learn the distances of the points themselves.
+/// use the distances of the points.
 ///
-/// `progress` hears of every step, from any thread. When it asks to stop, `auto` and one learned
-/// tree give back the best so far, once there is one, and everything else [`Error::Cancelled`](crate::Error::Cancelled).
+/// `progress` is called at every step, from any thread. If it cancels, `auto` and one learned tree
+/// return the best tree so far, once there is one; everything else returns
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 ///
-/// A graph is prepared for questions of distances first ([`GroundMetric::prepare`]), unless the method
-/// is single linkage.
+/// A graph is first prepared for distance queries ([`GroundMetric::prepare`]), unless the method is
+/// single linkage.
 ///
 /// # Errors
-/// No labels where some are given, or labels on other points; options that are out of range or that
-/// the method cannot use; a method that needs labels or coordinates without them;
+/// An empty set of labels, or labels on other points; options that are out of range or unused by
+/// the method; missing labels or coordinates that the method requires;
 /// [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn fit(
     metric: &GroundMetric,
@@ -117,7 +118,7 @@ pub fn fit(
         data.check_for(metric.points())?;
     }
     let method = options.method(data.is_some());
-    // Single linkage looks at the edges of a graph alone.
+    // Single linkage uses the edges of a graph alone.
     if method != Method::Single {
         metric.prepare(progress)?;
     }

@@ -1,7 +1,7 @@
-//! What an option of a fit is: name, type, default, range, help, and the methods that read it.
+//! Fit options: name, type, default, range, help, and the methods that read them.
 //!
-//! [`options`](super::options) has the table of them. The command line's arguments and help, Python's
-//! docstring and arguments, errors and docs/FIT_OPTIONS.md are made from it.
+//! The table is in [`options`](super::options). The command line's arguments and help, Python's
+//! docstring and arguments, errors and docs/FIT_OPTIONS.md are generated from it.
 
 use std::fmt;
 
@@ -13,95 +13,95 @@ use crate::names::{self, Named};
 use crate::option_range::OptionRange;
 use crate::tree::Tree;
 
-/// A row of the table of options.
+/// Row of the table of options.
 pub struct FitOption {
-    /// The one word it goes by; `seed` is `random_state` in Python.
+    /// Name; `seed` is `random_state` in Python.
     pub name: &'static str,
-    /// What it is listed under.
+    /// Group under which the option is listed.
     pub group: Group,
-    /// An older name on the command line.
+    /// Older name on the command line.
     pub alias: Option<&'static str>,
-    /// What it is, without a period at the end.
+    /// Description, without a final period.
     pub help: &'static str,
     pub(super) read_by: fn(Takes) -> bool,
     pub(super) field: &'static dyn Field,
 }
 
-/// What options are listed under.
+/// Groups of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Which labels there are to learn from.
+    /// Choice of the labels.
     Labels,
-    /// What is made, and from what.
+    /// Choice of the model and its construction.
     Method,
-    /// How trees are learned.
+    /// Learning of trees.
     Learning,
 }
 
-/// A value of an option, as a face hands it over.
+/// Value of an option, as a front end passes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
-    /// A whole number.
+    /// An integer.
     Whole(u64),
-    /// Any number.
+    /// A number.
     Number(f64),
-    /// Yes or no.
+    /// A Boolean.
     Truth(bool),
-    /// One of a few words.
+    /// A name from a list.
     Word(String),
     /// A tree to start from.
     Tree(Tree),
-    /// Something else, as it is to be called in an error.
+    /// Any other value, as text for an error.
     Other(String),
 }
 
-/// The values that an option has.
+/// Types of option values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionType {
-    /// Whole numbers, at least 0.
+    /// Integers of at least 0.
     Whole,
     /// Numbers.
     Number,
-    /// Yes or no.
+    /// Booleans.
     Truth,
-    /// Words, each with a line of help.
+    /// Names, each with a line of help.
     Word(Vec<(&'static str, &'static str)>),
-    /// A tree, or one of these linkages.
+    /// A tree, or the name of one of these linkages.
     Start(Vec<(&'static str, &'static str)>),
     /// A time in seconds.
     Seconds,
 }
 
 impl FitOption {
-    /// The values it can have.
+    /// Returns the type of the values.
     pub fn value_type(&self) -> OptionType {
         self.field.value_type()
     }
 
-    /// What a method takes where it is not given, in words.
+    /// Describes the default.
     pub fn default(&self) -> String {
         self.field.default()
     }
 
-    /// The numbers it can be, in words.
+    /// Describes the range of a numeric option.
     pub fn range(&self) -> Option<&'static str> {
         self.field.range().map(|range| range.expected)
     }
 
-    /// Whether a method reads it.
+    /// Returns whether a method reads the option.
     pub fn is_read_by(&self, method: Method) -> bool {
         (self.read_by)(method.takes())
     }
 
-    /// The methods that read it.
+    /// Returns the methods that read the option.
     pub fn readers(&self) -> Vec<Method> {
         Method::ALL.iter().copied().filter(|method| self.is_read_by(*method)).collect()
     }
 
-    /// Sets it.
+    /// Sets the option.
     ///
     /// # Errors
-    /// A value of another type, or a word that is none of those it has.
+    /// A value of another type; an unknown name.
     pub fn set(&self, options: &mut FitOptions, value: OptionValue) -> Result<()> {
         self.field.set(self.name, options, value)
     }
@@ -113,7 +113,7 @@ impl fmt::Debug for FitOption {
     }
 }
 
-/// An option that is given and that the method does not read.
+/// An option that is set, but that the method does not read.
 #[derive(Debug)]
 pub struct UnreadOption {
     /// The option.
@@ -131,14 +131,14 @@ impl fmt::Display for UnreadOption {
     }
 }
 
-/// Where the value of an option is kept, and what it can be.
+/// Access to the value of an option in [`FitOptions`], with its type, default and range.
 pub(super) trait Field: Sync {
     fn value_type(&self) -> OptionType;
     fn default(&self) -> String;
     fn range(&self) -> Option<OptionRange> {
         None
     }
-    /// Whether it differs from what a method would take by itself.
+    /// Returns whether the value differs from the method's own choice.
     fn is_given(&self, _: &FitOptions) -> bool {
         false
     }
@@ -149,16 +149,16 @@ pub(super) trait Field: Sync {
     fn set(&self, name: &'static str, options: &mut FitOptions, value: OptionValue) -> Result<()>;
 }
 
-/// When a default is taken.
+/// Cases in which a default applies.
 #[derive(Clone, Copy)]
 pub(super) enum Case {
-    /// By every method that has no case before.
+    /// All methods without an earlier case.
     Always,
-    /// By these methods.
+    /// These methods.
     Of(&'static [Method]),
-    /// By these methods where there are labels.
+    /// These methods if there are labels.
     WithLabels(&'static [Method]),
-    /// Where there are no labels.
+    /// No labels.
     WithoutLabels,
 }
 
@@ -186,19 +186,19 @@ impl Case {
     }
 }
 
-/// A field of [`FitOptions`] that leaves the choice to the method where it is `None`.
+/// A field of [`FitOptions`] whose default, for `None`, depends on the method.
 pub(super) struct Chosen<T: 'static> {
     pub(super) get: fn(&FitOptions) -> &Option<T>,
     pub(super) get_mut: fn(&mut FitOptions) -> &mut Option<T>,
-    /// The first case that holds counts.
+    /// Cases with their defaults; the first case that holds applies.
     pub(super) default: &'static [(Case, T)],
-    /// What the default is where that depends on the data.
+    /// Description of the default if it depends on the data.
     pub(super) rule: &'static str,
     pub(super) range: Option<OptionRange>,
 }
 
 impl<T: Value> Chosen<T> {
-    /// The value that a method takes: the one given, or its default.
+    /// Returns the value that a method uses: the one set, or its default.
     pub(super) fn of(&self, options: &FitOptions, method: Method, labels: bool) -> T {
         let usual = || self.default.iter().find(|(case, _)| case.holds(method, labels));
         let given = (self.get)(options).clone();
@@ -245,7 +245,7 @@ impl<T: Value> Field for Chosen<T> {
     }
 }
 
-/// What an option can hold.
+/// Types of option values.
 pub(super) trait Value: Clone + PartialEq + Sync {
     fn value_type() -> OptionType;
     fn read(name: &'static str, value: OptionValue) -> Result<Self>;
@@ -255,7 +255,7 @@ pub(super) trait Value: Clone + PartialEq + Sync {
     }
 }
 
-/// The error about a value of another type.
+/// Returns the error for a value of another type.
 fn wrong<T>(option: &'static str, value: OptionValue, expected: &'static str) -> Result<T> {
     let value = match value {
         OptionValue::Whole(number) => number.to_string(),
@@ -275,7 +275,7 @@ impl Value for usize {
 
     fn read(name: &'static str, value: OptionValue) -> Result<Self> {
         match value {
-            // More than can be counted is as good as the most.
+            // Larger numbers have the same effect as the maximum.
             OptionValue::Whole(number) => Ok(Self::try_from(number).unwrap_or(Self::MAX)),
             other => wrong(name, other, "it must be a whole number of at least 0"),
         }
@@ -313,7 +313,7 @@ impl Value for f64 {
     }
 }
 
-/// The names of all choices, each with its help.
+/// Returns the names of all variants with their help.
 fn words<T: Named>() -> Vec<(&'static str, &'static str)> {
     T::ALL.iter().map(|choice| (choice.name(), choice.help())).collect()
 }
@@ -408,7 +408,7 @@ impl Field for Seed {
     }
 }
 
-/// What says which pairs are labelled: a face reads it before there is anything to fit.
+/// An option about labels, which a front end reads before there is anything to fit.
 pub(super) struct OfLabels {
     pub(super) value_type: OptionType,
     pub(super) default: fn() -> String,
@@ -429,6 +429,6 @@ impl Field for OfLabels {
     }
 
     fn set(&self, name: &'static str, _: &mut FitOptions, value: OptionValue) -> Result<()> {
-        wrong(name, value, "it is an option of labels, which are there before a fit")
+        wrong(name, value, "it is an option of labels, which are made before a fit")
     }
 }

@@ -1,8 +1,8 @@
-//! The options of a fit, as one table; the choice of one that is not given depends on the method.
+//! Table of the fit options; the default of many options depends on the method.
 //!
-//! A new option is an entry of `fit_options!` below, whose value the method then reads by
-//! `chosen::NAME.of(…)`; in Python also a line of the signature of `TreeWasserstein`. The command
-//! line, Python, errors and docs/FIT_OPTIONS.md read [`FitOption::ALL`].
+//! A new option is an entry of `fit_options!` below, whose value the method reads by
+//! `chosen::NAME.of(…)`, and in Python also a line of the signature of `TreeWasserstein`. The
+//! command line, Python, errors and docs/FIT_OPTIONS.md are generated from [`FitOption::ALL`].
 
 use super::edges::EdgeOptions;
 use super::method::Method;
@@ -18,7 +18,7 @@ use crate::metric::GroundMetric;
 use crate::option_range::OptionRange;
 use crate::tree::Tree;
 
-/// The tree that learning starts from, or how every tree of a forest is grown.
+/// Start of learning, or the linkage of every tree of a forest.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Start {
@@ -28,9 +28,9 @@ pub enum Start {
     Tree(Tree),
 }
 
-/// Makes of each entry a row of [`FitOption::ALL`], and a field of [`FitOptions`] but for the last
-/// kind. Entries that are `chosen` are `None` unless given; those that are `plain` always have a
-/// value; those `of_labels` are read by a face before there is anything to fit.
+/// Defines for each entry a row of [`FitOption::ALL`] and, except for the last kind, a field of
+/// [`FitOptions`]. `chosen` entries are `None` by default; `plain` entries always have a value;
+/// `of_labels` entries are read by a front end before there is anything to fit.
 macro_rules! fit_options {
     (
         chosen { $($name:ident: $type:ty {
@@ -51,14 +51,15 @@ macro_rules! fit_options {
             help: $of_labels_help:literal,
         })+ }
     ) => {
-        /// Options of [`fit`](super::fit()). `None` leaves a choice to the method, which then takes
-        /// the [default](FitOption::default) of the option. An option that the method does not read
-        /// is an error.
+        /// Options of [`fit`](super::fit()). `None` stands for the method's
+        /// [default](FitOption::default). Setting an option that the method does not read is an
+        /// error.
         #[derive(Clone, Debug, PartialEq)]
         pub struct FitOptions {
             $(#[doc = $help] pub $name: Option<$type>,)+
             $(#[doc = $plain_help] pub $plain: $plain_type,)+
-            /// Where an earlier run of `auto` or of one learned tree with the same arguments was.
+            /// Checkpoint of an earlier run of `auto` or of one learned tree with the same
+            /// arguments.
             pub resume: Option<Checkpoint>,
         }
 
@@ -68,7 +69,7 @@ macro_rules! fit_options {
             }
         }
 
-        /// The options that leave a choice to the method.
+        /// Options whose default depends on the method.
         #[expect(non_upper_case_globals, reason = "they have the names of the fields")]
         mod chosen {
             use super::*;
@@ -139,7 +140,7 @@ chosen {
         alias: "trees",
         read_by: |takes| takes.n_trees,
         range: N_TREES,
-        // Of sliced methods as Yamada et al. have it.
+        // Sliced methods: as in Yamada et al.
         default: &[(Of(SLICED), 3), (Always, PerturbedOptions::DEFAULT.n_trees)],
         help: "Number of trees, for methods that make several",
     }
@@ -149,7 +150,7 @@ chosen {
         range: OptionRange::at_least(1.0, "at least one is needed"),
         default: &[
             (Of(&[Method::Auto]), 200_000),
-            // For every one of its trees.
+            // For each of its trees.
             (Of(&[Method::LearnedForest]), 50_000),
             (Always, EdgeOptions::DEFAULT.pairs),
         ],
@@ -161,7 +162,7 @@ chosen {
         group: Method,
         read_by: |takes| takes.clusters,
         range: BRANCHING,
-        // This and the depth as Yamada et al. have them.
+        // Branching and depth: as in Yamada et al.
         default: &[(Always, 5)],
         help: "Number of clusters into which a cluster is split",
     }
@@ -176,7 +177,7 @@ chosen {
         group: Learning,
         read_by: |takes| takes.learning,
         default: &[
-            // Pairs of points are many, and each says little.
+            // There are many pairs of points, each with little information.
             (WithoutLabels, 10),
             (Of(&[Method::LearnedForest]), 30),
             (Always, LearnOptions::DEFAULT.epochs),
@@ -267,10 +268,10 @@ of_labels {
 }
 
 impl FitOption {
-    /// The option of that name.
+    /// Finds an option by name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no option of that name.
     pub fn find(name: &str) -> Result<&'static Self> {
         Self::ALL.iter().find(|option| option.name == name).ok_or_else(|| Error::UnknownName {
             what: "the option",
@@ -281,17 +282,17 @@ impl FitOption {
 }
 
 impl FitOptions {
-    /// Options of one method.
+    /// Creates options for a method.
     pub fn of(method: Method) -> Self {
         Self { method: Some(method), ..Self::default() }
     }
 
-    /// The method that is meant.
+    /// Returns the method that is set, or the default.
     pub fn method(&self, labels: bool) -> Method {
         chosen::method.of(self, Method::Auto, labels)
     }
 
-    /// The options that are given and that the method does not read.
+    /// Returns the options that are set but that the method does not read.
     pub fn unread(&self, labels: bool) -> Vec<UnreadOption> {
         let method = self.method(labels);
         let unread =
@@ -299,12 +300,12 @@ impl FitOptions {
         FitOption::ALL.iter().filter(unread).map(|option| UnreadOption { option, method }).collect()
     }
 
-    /// Checks all options, and that the method reads those that are given.
+    /// Checks all options, and that the method reads those that are set.
     ///
-    /// Long work before a fit, such as solving its labels, calls this first.
+    /// Long work before a fit, such as solving its labels, should call this first.
     ///
     /// # Errors
-    /// The first option that is out of range or of no use.
+    /// The first option that is out of range or unused.
     pub fn check(&self, labels: bool) -> Result<()> {
         let method = self.method(labels);
         let unread = self.unread(labels).first().map(|unread| unread.option.name);
@@ -322,11 +323,12 @@ impl FitOptions {
         FitOption::ALL.iter().try_for_each(|option| option.field.check(option.name, self))
     }
 
-    /// [`check`](Self::check), and that a ground metric and labels, if there are any, have what the method needs.
+    /// Checks all options ([`check`](Self::check)), and that the ground metric and labels meet the
+    /// method's requirements.
     ///
     /// # Errors
-    /// As [`check`](Self::check); a method that needs coordinates or labels without them; a start over
-    /// other points.
+    /// Missing coordinates or labels that the method requires; a start over other points; see also
+    /// [`check`](Self::check).
     pub fn check_for(&self, metric: &GroundMetric, labels: bool) -> Result<()> {
         self.check(labels)?;
         let method = self.method(labels);
@@ -334,7 +336,7 @@ impl FitOptions {
             return Err(Error::NoCoordinates { method: method.name() });
         }
         if method.takes().labels && !labels {
-            let what = format!("{method} takes exact distances and there are none");
+            let what = format!("{method} requires exact distances and there are none");
             return Err(Error::NothingToLearn { what });
         }
         match &self.start {
@@ -347,8 +349,8 @@ impl FitOptions {
         }
     }
 
-    /// These options without what the method does not read, for a caller whose options have to suit every
-    /// method.
+    /// Resets the options that the method does not read, for callers with one set of options for
+    /// all methods.
     #[must_use]
     pub fn only_read(mut self, labels: bool) -> Self {
         let method = self.method(labels);
@@ -359,7 +361,7 @@ impl FitOptions {
         self
     }
 
-    /// How trees are learned.
+    /// Returns the options of the learner.
     pub(crate) fn learn_options(&self, method: Method, labels: bool) -> LearnOptions {
         LearnOptions {
             kind: method.kind().unwrap_or(Kind::Additive),
@@ -370,14 +372,14 @@ impl FitOptions {
             loss: chosen::loss.of(self, method, labels),
             validation_fraction: chosen::validation_fraction.of(self, method, labels),
             patience: chosen::patience.of(self, method, labels),
-            // All stages of `auto` are on the scale of the labels.
+            // All stages of `auto` use the scale of the labels.
             scale: self.scale || method == Method::Auto,
             seed: self.seed,
         }
     }
 
-    /// How edges are fitted. `auto` looks at more pairs and less closely: 300 iterations changed
-    /// its errors by less than 2 %.
+    /// Returns the options of edge fits. `auto` uses more pairs at a lower accuracy: 300 iterations
+    /// changed its errors by less than 2 %.
     pub(crate) fn edge_options(&self, method: Method) -> EdgeOptions {
         let pairs = chosen::point_pairs.of(self, method, true);
         let options = EdgeOptions { pairs, seed: self.seed, ..EdgeOptions::DEFAULT };
@@ -389,7 +391,7 @@ impl FitOptions {
         }
     }
 
-    /// How a forest is grown.
+    /// Returns the options of perturbed forests.
     pub(crate) fn perturbed_options(&self, points: usize) -> PerturbedOptions {
         let linkage = match self.start {
             Some(Start::Linkage(linkage)) => linkage,
@@ -399,29 +401,29 @@ impl FitOptions {
         PerturbedOptions { n_trees, linkage, seed: self.seed, ..PerturbedOptions::DEFAULT }
     }
 
-    /// Pairs of points to learn from where there are no labels.
+    /// Returns the number of pairs of points to learn from without labels.
     pub(crate) fn point_pairs(&self) -> usize {
         self.point_pairs.unwrap_or(POINTS_TO_LEARN)
     }
 
-    /// Clusters that a cluster is split into, and levels of a cluster tree.
+    /// Returns the number of parts of a cluster and the levels of a cluster tree.
     pub(crate) fn branching_and_depth(&self, method: Method) -> (usize, usize) {
         (chosen::branching.of(self, method, true), chosen::depth.of(self, method, true))
     }
 
-    /// Trees of a sliced method.
+    /// Returns the number of trees of a sliced method.
     pub(crate) fn slices(&self, method: Method) -> usize {
         chosen::n_trees.of(self, method, true)
     }
 
-    /// The seed of one of several random trees.
+    /// Returns the seed of one of several random trees.
     pub(crate) fn slice_seed(&self, k: usize) -> u64 {
         // Far apart, so that neighboring seeds share no slice.
         self.seed.wrapping_add((k as u64).wrapping_mul(0xD134_2543_DE82_EF95))
     }
 }
 
-/// Pairs of points to learn from where there are no labels.
+/// Number of pairs of points to learn from without labels.
 const POINTS_TO_LEARN: usize = 10_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `auto`: the best single tree we know how to make from a metric and labels.
+//! The method `auto`: the most accurate single tree from a metric and labels.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,35 +15,33 @@ use crate::seed::generator;
 use crate::steps::{EDGES, POINTS};
 use crate::tree::Tree;
 
-/// Fits a tree to labels as well as we can, in stages.
+/// Fits a tree to labels in four stages; the last two continue from the best tree so far:
 ///
-/// Four stages, the last two from the best so far:
+/// 1. **start**: any tree, rescaled. Average linkage is recommended; Ward's linkage, random grids,
+///    clusters and a star ended with larger errors nearly everywhere. Where distances are
+///    concentrated, single linkage may end better: for masses on all of 4,360 cells with half the
+///    error. It often starts better and still ends worse, so only held-out labels can tell.
+/// 2. **points**: edges fitted to the distances of points, shrunk towards the start (`fit_labels`
+///    on pairs of points, which are labels without cost). Without shrinkage (`fit_points`) it is as
+///    good on maps and graphs, but on words, which have more edges than the pairs can determine, it
+///    ruined the start. Labels have fitted only one factor of either tree, so all of them compare
+///    the two.
+/// 3. **learned**: `learn`, which also changes the shape. It is kept if it is better on held-out
+///    labels.
+/// 4. **edges**: edges fitted to the labels, shrunk towards their previous lengths, kept if they
+///    win by a `margin` on the held-out labels; they are then fitted to all labels.
 ///
-/// 1. **start**: any tree, rescaled. Average linkage is the one to take; Ward's linkage, random
-///    grids, clusters and a star ended worse nearly everywhere. Where distances are concentrated,
-///    single linkage may end better: for masses on all of 4,360 cells at half the error. It often
-///    starts better and still ends worse, so only the labels held back can tell.
-/// 2. **points**: the edges that fit the distances of points, shrunk towards the start
-///    (`fit_labels` on pairs of points, which are labels that cost nothing). Without shrinkage
-///    (`fit_points`) it is as good on maps and graphs, but on words, which have more edges than
-///    pairs can tell, it ruined the start. Labels have fitted one factor of either tree, so all of
-///    them say which is better.
-/// 3. **learned**: `learn`, which changes the shape too. It is kept where it is better on labels
-///    that were held back.
-/// 4. **edges**: the edges that fit the labels, shrunk towards those they had, where they win by a
-///    `margin` on the labels held back; those are then learned from as well.
+/// The factor of the result is fitted to all labels. On maps with 50 labels the result is then
+/// seldom worse than the start times one factor, and better on average (`treeport-lab reproduce
+/// few-labels`): choosing among the first two stages by the ten held-out labels was often wrong,
+/// and cost more than learning gained.
 ///
-/// The factor of what is kept is that of all labels. On maps with 50 labels the answer is then
-/// seldom worse than the start times one factor, and better in the mean (`treeport-lab reproduce
-/// few-labels`): a choice of the first two by the ten labels held back was often wrong, and cost
-/// more than learning gave.
-///
-/// `treeport-lab reproduce real` sets it beside average linkage and beside learning alone, and
-/// `treeport-lab reproduce dial` beside forests; docs/RESULTS.md has the figures.
+/// `treeport-lab reproduce real` compares it with average linkage and with learning alone, and
+/// `treeport-lab reproduce dial` with forests; docs/RESULTS.md has the figures.
 ///
 /// # Complexity
-/// That of `learn` and of `fit_labels`, a few of the latter: a second for some hundred points, half
-/// a minute for 13,000 points and 1,500 labels between measures of 100 points.
+/// One run of `learn` and a few of `fit_labels`: a second for some hundred points, half a minute
+/// for 13,000 points and 1,500 labels between measures of 100 points.
 pub(super) fn stages(
     from: Option<&Checkpoint>,
     start: &Tree,
@@ -53,42 +51,41 @@ pub(super) fn stages(
     progress: &Progress<'_>,
 ) -> Result<Fit> {
     let stopped = AtomicBool::new(false);
-    let goes_on = |state: &State<'_>| {
-        // Once stopped, stopped for good: later stages must not begin where an earlier one was cut
-        // off.
+    let proceed = |state: &State<'_>| {
+        // Cancellation is final: later stages must not continue from an interrupted one.
         let stop = stopped.load(Ordering::Relaxed) || !progress(state);
         stopped.store(stop, Ordering::Relaxed);
         !stop
     };
-    let begins = |task| goes_on(&State::new(task, 0, None));
+    let begin = |task| proceed(&State::new(task, 0, None));
     let parts = data.split_by(learn.validation_fraction, &mut generator(learn.seed));
-    let mut search = Search::new(start, data, &parts)?;
+    let mut selection = StageSelection::new(start, data, &parts)?;
 
-    // Points that nothing is known about have no distances to fit.
+    // Discrete metrics have no distances to fit.
     if !metric.is_discrete()
-        && begins(POINTS)
-        && let Some(tree) = or_stopped(fit_to_points(start, metric, edges, &goes_on))?
+        && begin(POINTS)
+        && let Some(tree) = none_if_cancelled(fit_to_points(start, metric, edges, &proceed))?
     {
-        search.try_out(Stage::Points, &tree)?;
+        selection.evaluate(Stage::Points, &tree)?;
     }
 
-    let first = search.best.tree.clone();
-    let learned = learn_judged(from, &first, &parts, learn, &goes_on)?;
-    search.try_out(Stage::Learned, &learned.tree)?;
+    let first = selection.best.tree.clone();
+    let learned = learn_judged(from, &first, &parts, learn, &proceed)?;
+    selection.evaluate(Stage::Learned, &learned.tree)?;
 
-    if !parts.0.is_all_zero() && begins(EDGES) {
-        let from = search.best.tree.clone();
-        let chosen = choose_shrinkage(&from, &parts, edges, (EDGES, &goes_on));
-        if let Some((tree, shrinkage)) = or_stopped(chosen)?
-            && search.try_out(Stage::Edges, &tree)?
+    if !parts.0.is_all_zero() && begin(EDGES) {
+        let from = selection.best.tree.clone();
+        let chosen = choose_shrinkage(&from, &parts, edges, (EDGES, &proceed));
+        if let Some((tree, shrinkage)) = none_if_cancelled(chosen)?
+            && selection.evaluate(Stage::Edges, &tree)?
         {
             let edges = EdgeOptions { shrinkage: Some(shrinkage), ..edges.clone() };
-            if let Some(fitted) = or_stopped(fit_labels(&from, data, &edges, &goes_on))? {
-                search.best.tree = fitted.tree;
+            if let Some(fitted) = none_if_cancelled(fit_labels(&from, data, &edges, &proceed))? {
+                selection.best.tree = fitted.tree;
             }
         }
     }
-    let Search { best, errors, .. } = search;
+    let StageSelection { best, errors, .. } = selection;
     Ok(Fit {
         model: Model::Tree(calibrated(&best.tree, data)?),
         stage: Some(best.stage),
@@ -99,16 +96,16 @@ pub(super) fn stages(
     })
 }
 
-/// Nothing where the work was stopped.
-fn or_stopped<T>(result: Result<T>) -> Result<Option<T>> {
+/// Converts cancellation to `None`.
+fn none_if_cancelled<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(Error::Cancelled) => Ok(None),
         other => other.map(Some),
     }
 }
 
-/// The start with edges shrunk from it towards the distances of points; as it is where there are
-/// none.
+/// Fits the edges of the start to the distances of points, shrunk towards the start; returns the
+/// start unchanged if there are no distances.
 fn fit_to_points(
     start: &Tree,
     metric: &GroundMetric,
@@ -121,12 +118,12 @@ fn fit_to_points(
     }
 }
 
-/// Pairs of points with their distances; nothing where those say nothing.
+/// Returns pairs of points with their distances, or `None` if these have no information.
 pub(super) fn distances_of_points(
     metric: &GroundMetric,
     edges: &EdgeOptions,
 ) -> Result<Option<Labelled>> {
-    // Points that nothing is known about have no distances to fit.
+    // Discrete metrics have no distances to fit.
     if metric.is_discrete() || metric.points() < 2 {
         return Ok(None);
     }
@@ -134,12 +131,12 @@ pub(super) fn distances_of_points(
     Ok((!points.is_all_zero()).then_some(points))
 }
 
-/// The tree times the one factor that labels give it.
+/// Scales a tree by the one factor that labels determine.
 fn calibrated(tree: &Tree, data: &Labelled) -> Result<Tree> {
     tree.scaled(data.factor(&tree.pairs(data.measures(), data.pairs(), &silent)?))
 }
 
-/// The error of a tree on labels, after one factor fitted to them.
+/// Computes the error of a tree on labels, after scaling by one factor fitted to them.
 pub(super) fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
     let predicted = tree.pairs(data.measures(), data.pairs(), &silent)?;
     let factor = data.factor(&predicted);
@@ -147,11 +144,11 @@ pub(super) fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
     Ok(data.score(&scaled).mean)
 }
 
-/// The best tree so far, and what judges the next.
-struct Search<'a> {
+/// Best tree so far, with the labels for training and for comparison.
+struct StageSelection<'a> {
     data: &'a Labelled,
     train: &'a Labelled,
-    judge: &'a Labelled,
+    comparison: &'a Labelled,
     best: Best,
     errors: Vec<(Stage, f64)>,
 }
@@ -159,34 +156,35 @@ struct Search<'a> {
 struct Best {
     tree: Tree,
     stage: Stage,
-    /// Of every label that judges.
+    /// Errors on the labels for comparison.
     errors: Vec<f64>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> StageSelection<'a> {
     fn new(
         start: &Tree,
         data: &'a Labelled,
         (train, held_back): &'a (Labelled, Labelled),
     ) -> Result<Self> {
-        let judge = if held_back.is_all_zero() { train } else { held_back };
+        let comparison = if held_back.is_all_zero() { train } else { held_back };
         let best = Best { tree: start.clone(), stage: Stage::Start, errors: Vec::new() };
-        let mut search = Self { data, train, judge, best, errors: Vec::new() };
-        search.try_out(Stage::Start, start)?;
-        Ok(search)
+        let mut selection = Self { data, train, comparison, best, errors: Vec::new() };
+        selection.evaluate(Stage::Start, start)?;
+        Ok(selection)
     }
 
-    /// Judges the tree of a stage after one factor, and keeps it if it is the best so far.
-    fn try_out(&mut self, stage: Stage, tree: &Tree) -> Result<bool> {
+    /// Evaluates the tree of a stage after scaling by one factor, and keeps it if it is the best so
+    /// far.
+    fn evaluate(&mut self, stage: Stage, tree: &Tree) -> Result<bool> {
         let tree = calibrated(tree, self.train)?;
-        let predicted = tree.pairs(self.judge.measures(), self.judge.pairs(), &silent)?;
-        let errors = relative_errors(&predicted, self.judge.distances());
+        let predicted = tree.pairs(self.comparison.measures(), self.comparison.pairs(), &silent)?;
+        let errors = relative_errors(&predicted, self.comparison.distances());
         self.errors.push((stage, mean(&errors)));
         let better = match stage {
             Stage::Start => true,
             Stage::Points => self.is_better_on_all(&tree)?,
-            Stage::Learned => gains(&self.best.errors, &errors, 0.0),
-            Stage::Edges => gains(&self.best.errors, &errors, margin(self.data.len())),
+            Stage::Learned => improves(&self.best.errors, &errors, 0.0),
+            Stage::Edges => improves(&self.best.errors, &errors, margin(self.data.len())),
         };
         if better {
             self.best = Best { tree, stage, errors };
@@ -200,33 +198,34 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether errors on the same labels went down, by so many standard errors of the difference.
-pub(super) fn gains(before: &[f64], after: &[f64], margin: f64) -> bool {
+/// Returns whether errors on the same labels decreased by `margin` standard errors of the
+/// difference.
+pub(super) fn improves(before: &[f64], after: &[f64], margin: f64) -> bool {
     let gains: Vec<f64> = before.iter().zip(after).map(|(a, b)| a - b).collect();
     let (gain, count) = (mean(&gains), gains.len() as f64);
     let wins = gain > LAST_DIGITS * mean(before);
     let squares = gains.iter().map(|g| (g - gain).powi(2)).sum::<f64>();
-    // One label alone has no standard error, and is not enough.
+    // A single label has no standard error and is not sufficient.
     wins && (margin == 0.0 || gain > margin * (squares / (count - 1.0) / count).sqrt())
 }
 
-/// By how many standard errors edges fitted to so many labels have to win: one for every halving
-/// below [`ENOUGH`].
+/// Returns the number of standard errors by which edges fitted to labels must win: one for every
+/// halving of the number of labels below [`ENOUGH`].
 ///
-/// They are as many numbers as there are nodes, and the labels that judge them have chosen their
-/// shrinkage before: the best of seven by ten labels looks good by luck. On 100 points of a square
-/// they were kept 15 times of 20 with 50 labels, and were worse than what they came from. With
-/// enough labels a margin costs: on the graph of airports it turned away edges that were better.
+/// There are as many edges as nodes, and the labels that compare them have already chosen the
+/// shrinkage: the best of seven by ten labels is often good by chance. On 100 points of a square
+/// they were kept 15 times of 20 with 50 labels, and were worse than the previous tree. With enough
+/// labels a margin is harmful: on the graph of airports it rejected edges that were better.
 pub(super) fn margin(labels: usize) -> f64 {
     (ENOUGH / labels as f64).log2().max(0.0)
 }
 
-/// Labels from which on the better edges are kept.
+/// Number of labels from which on better edges need no margin.
 const ENOUGH: f64 = 300.0;
 
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A stage that changes nothing but the last digits is no better.
+/// Smallest relative improvement that counts, above rounding.
 pub(super) const LAST_DIGITS: f64 = 1e-9;

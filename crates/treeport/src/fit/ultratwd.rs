@@ -1,11 +1,11 @@
 //! Ultrametric trees fitted to the ground metric alone, without labels.
 //!
-//! *UltraTWD: Optimizing Ultrametric Trees for Tree-Wasserstein Distance* (ICML 2025) looks for the
-//! ultrametric closest to the ground metric. In the largest difference that is solved by a minimum
-//! spanning tree and one shift, [`Linkage::Closest`]. In the sum of
-//! squares it is not, and one descends: heights move down the gradient of (d_u − d)² over sampled
-//! pairs of points, and single linkage leads back to ultrametrics. That is this library's learner
-//! with unit masses as measures.
+//! *UltraTWD: Optimizing Ultrametric Trees for Tree-Wasserstein Distance* (ICML 2025) searches the
+//! ultrametric closest to the ground metric. In the maximum norm, a minimum spanning tree and one
+//! shift solve the problem ([`Linkage::Closest`]). For the sum of squares a descent is needed:
+//! heights move along the negative gradient of (d_u − d)² over sampled pairs of points, and single
+//! linkage projects back to ultrametrics. That is this library's learner with unit masses as
+//! measures.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,13 +20,13 @@ use crate::model::Model;
 use crate::progress::{Progress, State};
 use crate::tree::Tree;
 
-/// Steps in one pass over the pairs: a pair of points moves few heights, so batches are large.
+/// Steps per pass over the pairs: a pair of points moves few heights, so batches are large.
 const BATCHES: usize = 50;
 
 /// Passes over the pairs.
 const EPOCHS: usize = 10;
 
-/// The learner reads every node for every pair: beyond this many pairs of points it gains little.
+/// Largest useful number of pairs: the learner reads every node for every pair.
 const MOST_PAIRS: usize = 5_000;
 
 pub(super) fn build(job: &FitJob<'_>) -> Result<Fit> {
@@ -34,8 +34,8 @@ pub(super) fn build(job: &FitJob<'_>) -> Result<Fit> {
     Ok(Model::Tree(ultratwd(job.metric, pairs, job.options.seed, job.progress)?).into())
 }
 
-/// Descends from the ultrametric closest in the largest difference on the squared differences of
-/// `pairs` sampled pairs of points.
+/// Minimizes the squared differences of `pairs` sampled pairs of points, from the ultrametric
+/// closest in the maximum norm.
 ///
 /// # Complexity
 /// O(N²) distances for the start, then 500 steps of O(N·pairs/400 + N log N).
@@ -55,16 +55,16 @@ fn ultratwd(
         loss: Loss::Squared,
         epochs: EPOCHS,
         batch_size: data.len().div_ceil(BATCHES).max(LearnOptions::default().batch_size),
-        // Nothing to generalize to: the pairs that it learns from choose.
+        // There is nothing to generalize to: the training pairs choose the best tree.
         validation_fraction: 0.0,
         seed,
         ..LearnOptions::default()
     };
     let stopped = AtomicBool::new(false);
     let watch = |state: &State<'_>| {
-        let goes_on = progress(state);
-        stopped.fetch_or(!goes_on, Ordering::Relaxed);
-        goes_on
+        let proceed = progress(state);
+        stopped.fetch_or(!proceed, Ordering::Relaxed);
+        proceed
     };
     let learned = learn(&start, &data, &options, &watch)?;
     if stopped.into_inner() { Err(Error::Cancelled) } else { Ok(learned.tree) }

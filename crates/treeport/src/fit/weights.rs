@@ -1,17 +1,16 @@
-//! How much each tree counts, from labels.
+//! Weights of the trees of a forest, fitted to labels.
 //!
 //! The forest's distance is linear in the weights, so the best weights for relative errors on
-//! labels d_p are a non-negative least squares problem with as many unknowns as trees:
+//! labels d_p solve a non-negative least squares problem with as many unknowns as trees:
 //!
 //! ```text
 //! min over w ≥ 0 of  1/P Σ_p (Σ_k w_k·W_k(p)/d_p − 1)² + λ·τ·Σ_k (w_k − 1/K)²
 //! ```
 //!
-//! after one factor has been taken out that fits equal weights; τ is the mean square of W_k(p)/d_p,
-//! so that λ has no unit. Trees of one forest say nearly the same, and plain least squares (λ = 0)
-//! would spend its freedom on the noise of few labels: λ holds the weights near equal ones. It is
-//! chosen by five-fold cross-validation, with λ = ∞ (equal weights and the factor) among the
-//! choices.
+//! after dividing by the one factor that fits equal weights; τ is the mean square of W_k(p)/d_p, so
+//! that λ has no unit. Trees of one forest have similar distances, and plain least squares (λ = 0)
+//! would overfit the noise of few labels: λ shrinks the weights towards equal ones. It is chosen by
+//! five-fold cross-validation, with λ = ∞ (equal weights and the factor) among the choices.
 
 use rand::seq::SliceRandom;
 
@@ -26,27 +25,27 @@ use crate::units;
 /// Options of [`weighted`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeWeightOptions {
-    /// How hard the weights are held near equal ones: 0 not at all, infinity completely; `None`
-    /// tries several on labels that are held back (default).
+    /// Strength of the shrinkage towards equal weights: 0 for none, infinity for equal weights;
+    /// `None` (the default) chooses it by cross-validation.
     pub shrinkage: Option<f64>,
-    /// Seed of what is held back (default: 0).
+    /// Seed of the cross-validation (default: 0).
     pub seed: u64,
 }
 
-/// What is tried. Perturbed trees differ by some percent, their square is where λ begins to bite.
+/// Candidate shrinkages. Perturbed trees differ by some percent; λ takes effect at the square of
+/// that.
 const SHRINKAGES: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, f64::INFINITY];
 
-/// Parts of the labels, each held back once.
+/// Folds of the cross-validation.
 const FOLDS: usize = 5;
 
-/// The forest with weights, and one factor for all trees, fitted to labels.
+/// Fits the weights of a forest, and one factor for all trees, to labels.
 ///
-/// The weights still add up to 1: the factor goes into the trees. `progress` runs through the
-/// labels.
+/// The weights still sum to 1: the factor is applied to the trees. `progress` counts labels.
 ///
 /// # Errors
-/// No labels, measures on other points, labels that are all 0, trees that see no difference in any
-/// labelled pair, a bad shrinkage, or [`Error::Cancelled`] when `progress` asks to stop.
+/// No labels; measures on other points; labels that are all 0; trees that see no difference in any
+/// labelled pair; an invalid shrinkage; [`Error::Cancelled`] if `progress` cancels.
 ///
 /// # Example
 /// ```
@@ -83,7 +82,7 @@ pub fn weighted(
     Forest::new(forest.scaled(total * unit)?.trees().to_vec(), weights)
 }
 
-/// The least squares problem, and what its weights have to be multiplied by.
+/// Returns the least squares problem, and the unit of its weights.
 fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(TreeDistances, f64)> {
     let (count, trees) = (data.len(), forest.trees().len());
     let mut columns = Vec::with_capacity(trees);
@@ -111,7 +110,8 @@ fn nothing(what: &str) -> Error {
     Error::NothingToLearn { what: what.into() }
 }
 
-/// Distances of every tree and their targets, one row per label, each divided by (about) its label.
+/// Distances of every tree and their targets, one row per label, each divided by approximately its
+/// label.
 #[derive(Debug)]
 struct TreeDistances {
     columns: Vec<Vec<f64>>,
@@ -119,14 +119,14 @@ struct TreeDistances {
 }
 
 impl TreeDistances {
-    /// The weights, factor included, that fit the rows in `places`.
+    /// Computes the weights, factor included, that fit the rows in `places`.
     fn fit(&self, places: &[usize], shrinkage: f64) -> Vec<f64> {
         let trees = self.columns.len();
         let mean = |p: usize| self.columns.iter().map(|c| c[p]).sum::<f64>() / trees as f64;
         let means: Vec<f64> = places.iter().map(|&p| mean(p)).collect();
         let squares: f64 = means.iter().map(|m| m * m).sum();
         let product: f64 = means.iter().zip(places).map(|(m, &p)| m * self.target[p]).sum();
-        // No tree sees anything here: no factor is better than another, so none.
+        // No tree sees any difference here, so the factor is arbitrary: 0.
         let factor = if squares > 0.0 { product / squares } else { 0.0 };
         let equal = vec![1.0 / trees as f64; trees];
         let weights = if shrinkage == f64::INFINITY || factor == 0.0 {
@@ -138,7 +138,7 @@ impl TreeDistances {
         weights.iter().map(|w| w * factor).collect()
     }
 
-    /// AᵀA + λτI and Aᵀd + λτ/K, over the rows in `places` with the factor taken out.
+    /// Returns AᵀA + λτI and Aᵀd + λτ/K, over the rows in `places` divided by the factor.
     fn normal_equations(
         &self,
         places: &[usize],
@@ -165,8 +165,7 @@ impl TreeDistances {
         NonNegativeQuadratic { gram, right }
     }
 
-    /// The shrinkage with the smallest mean error on labels that were not fitted; the largest of
-    /// equals.
+    /// Returns the shrinkage with the smallest cross-validation error; the largest among ties.
     fn best_shrinkage(&self, seed: u64) -> f64 {
         let count = self.target.len();
         if count < 2 || self.columns.len() == 1 {
@@ -190,7 +189,7 @@ impl TreeDistances {
         tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(f64::INFINITY, |best| best.1)
     }
 
-    /// The sum of absolute relative errors over the rows in `places`.
+    /// Computes the sum of absolute relative errors over the rows in `places`.
     fn error(&self, weights: &[f64], places: &[usize]) -> f64 {
         let predicted =
             |p: usize| self.columns.iter().zip(weights).map(|(c, w)| w * c[p]).sum::<f64>();
@@ -198,19 +197,19 @@ impl TreeDistances {
     }
 }
 
-/// ½ wᵀGw − rᵀw over w ≥ 0, with G symmetric and positive semidefinite.
+/// Quadratic program: ½ wᵀGw − rᵀw over w ≥ 0, with G symmetric and positive semidefinite.
 struct NonNegativeQuadratic {
     gram: Vec<f64>,
     right: Vec<f64>,
 }
 
-/// Passes over all coordinates, at most; with the shrinkages above some hundred do.
+/// Largest number of passes over all coordinates; some hundred suffice with the shrinkages above.
 const MAX_PASSES: usize = 20_000;
 
-/// What is left of the gradient, relative to the right side.
+/// Tolerance of the optimality conditions, relative to the right side.
 const TOLERANCE: f64 = 1e-12;
 
-/// Coordinate descent from `weights` until the conditions of Karush, Kuhn and Tucker hold.
+/// Solves by coordinate descent from `weights` until the Karush–Kuhn–Tucker conditions hold.
 fn solve(problem: &NonNegativeQuadratic, mut weights: Vec<f64>) -> Vec<f64> {
     let trees = weights.len();
     let tolerance = TOLERANCE * problem.right.iter().fold(0.0, |a: f64, r| a.max(r.abs()));
@@ -220,7 +219,7 @@ fn solve(problem: &NonNegativeQuadratic, mut weights: Vec<f64>) -> Vec<f64> {
         }
         for k in 0..trees {
             let curvature = problem.gram[k * trees + k];
-            // A tree that sees no difference anywhere may weigh anything: it stays.
+            // A tree that sees no difference may have any weight: it keeps its own.
             if curvature > 0.0 {
                 weights[k] = (weights[k] - problem.slope(&weights, k) / curvature).max(0.0);
             }
@@ -230,14 +229,14 @@ fn solve(problem: &NonNegativeQuadratic, mut weights: Vec<f64>) -> Vec<f64> {
 }
 
 impl NonNegativeQuadratic {
-    /// The derivative along one weight.
+    /// Returns the partial derivative with respect to one weight.
     fn slope(&self, weights: &[f64], k: usize) -> f64 {
         let row = &self.gram[k * weights.len()..][..weights.len()];
         row.iter().zip(weights).map(|(g, w)| g * w).sum::<f64>() - self.right[k]
     }
 
-    /// By how much the optimality conditions are missed: no slope where w > 0, none downhill where
-    /// w = 0.
+    /// Returns the violation of the optimality conditions: the derivative is 0 where w > 0, and not
+    /// negative where w = 0.
     fn violation(&self, weights: &[f64]) -> f64 {
         let of = |k: usize| {
             let slope = self.slope(weights, k);
@@ -258,7 +257,8 @@ mod tests {
         (0..w.len()).map(|k| w[k] * 0.5 * (problem.slope(w, k) - problem.right[k])).sum()
     }
 
-    /// Tries every set of weights above 0: Gauss on the others' equations, best feasible value.
+    /// Tries every set of positive weights: Gaussian elimination on their equations, best feasible
+    /// value.
     fn brute_force(problem: &NonNegativeQuadratic) -> f64 {
         let n = problem.right.len();
         let mut best = 0.0; // all weights 0

@@ -1,9 +1,9 @@
-//! Flow: what the plan of a tree costs in the ground metric.
+//! Flow: the cost of a tree's plan in the ground metric.
 //!
-//! A tree's greedy plan is a plan, so its true cost ⟨Π_T, D⟩ is never below W₁, and it is W₁ where
-//! the metric is the tree's own. It uses the tree's matching and not its distances: with a quadtree
-//! this is Flowtree (Backurs, Dong, Indyk, Razenshteyn, Wagner 2020, *Scalable Nearest
-//! Neighbor Search for Optimal Transport*).
+//! A tree's greedy plan is feasible, so its true cost ⟨Π_T, D⟩ is at least W₁, with equality if the
+//! metric is the tree's own. It uses the tree's matching but not its distances: with a quadtree
+//! this is Flowtree (Backurs, Dong, Indyk, Razenshteyn, Wagner 2020, *Scalable Nearest Neighbor
+//! Search for Optimal Transport*).
 
 mod merge;
 mod several;
@@ -18,14 +18,14 @@ use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::tree::{Tree, TreePlans};
 
-/// ⟨Π_T, D⟩: the cost in `metric` of the plan that `tree` makes; where the totals differ by
-/// rounding, the second measure is brought to the total of the first.
+/// Computes ⟨Π_T, D⟩, the cost in `metric` of the plan of `tree`. If the totals differ by rounding,
+/// the second measure is rescaled to the total of the first.
 ///
 /// # Errors
-/// The measures live on other points than the tree's or the metric's, or their masses differ.
+/// The measures are on other points than the tree's or the metric's, or their masses differ.
 ///
 /// # Complexity
-/// O(s log s) for the plan, and at most s distances, for s points with mass. For a graph give
+/// O(s log s) for the plan, and at most s distances, for s points with mass. For a graph, use
 /// [`GroundMetric::materialized`] distances.
 ///
 /// # Example
@@ -48,14 +48,14 @@ pub fn distance(
     let rescaled = rescaled(a, b)?;
     let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
     let plans = TreePlans::new(std::slice::from_ref(tree), a, b)?;
-    Ok(MoveLengths::new(&plans, &far(metric)).costs(&plans)[0])
+    Ok(MoveLengths::new(&plans, &ground_distances(metric)).costs(&plans)[0])
 }
 
-/// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
+/// Computes [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
 ///
 /// # Errors
-/// As [`distance`], naming the measures; [`Error::Cancelled`](crate::Error::Cancelled) when
-/// `progress` asks to stop.
+/// See [`distance`]; errors name the measures. [`Error::Cancelled`](crate::Error::Cancelled) if
+/// `progress` cancels.
 pub fn pairs(
     tree: &Tree,
     metric: &GroundMetric,
@@ -75,38 +75,39 @@ pub fn pairs(
     })
 }
 
-/// Distances from one point to some others, written to the slice.
+/// Distances from one point to some others, written to a slice.
 pub(crate) trait DistancesFrom: Fn(usize, &[u32], &mut [f64]) {}
 impl<F: Fn(usize, &[u32], &mut [f64])> DistancesFrom for F {}
 
-/// The distances of a ground metric.
-pub(crate) fn far(metric: &GroundMetric) -> impl DistancesFrom + '_ {
+/// Returns the distances of a ground metric.
+pub(crate) fn ground_distances(metric: &GroundMetric) -> impl DistancesFrom + '_ {
     |from, to, out| metric.distances_from(from, to, out)
 }
 
-/// Two places of [`TreePlans`] between which a plan moves mass, and their distance.
+/// Arc of a plan between two positions of [`TreePlans`], with its length.
 pub(crate) struct PlanArc {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) length: f64,
 }
 
-/// Distances of the moves of some plans.
+/// Lengths of the moves of some plans.
 pub(crate) struct MoveLengths {
-    /// The distance of every move.
+    /// Length of every move.
     moves: Vec<f64>,
-    /// Every arc with a move, once, by source.
+    /// Distinct arcs of the moves, by source.
     pub(crate) arcs: Vec<PlanArc>,
 }
 
 impl MoveLengths {
-    /// Trees over the same points agree on many moves (three of four with 16 trees and supports of
-    /// 100), so the distances from each point are computed together, and each only once.
-    pub(crate) fn new(plans: &TreePlans, far: &impl DistancesFrom) -> Self {
+    /// Computes the lengths of all moves. Trees over the same points have many moves in common
+    /// (three of four with 16 trees and supports of 100), so the distances from each point are
+    /// computed together, each only once.
+    pub(crate) fn new(plans: &TreePlans, distances: &impl DistancesFrom) -> Self {
         let points = &plans.points;
         let (order, start) = by_source(plans);
         let (mut moves, mut arcs) = (vec![0.0; order.len()], Vec::new());
-        // The last source with a move to each point, and the point's place in its `targets`.
+        // Last source with a move to each point, and the point's position in `targets`.
         let mut seen = vec![(u32::MAX, 0); points.len()];
         let (mut targets, mut out) = (Vec::new(), Vec::new());
         for from in 0..points.len() {
@@ -122,7 +123,7 @@ impl MoveLengths {
                 }
             }
             out.resize(targets.len(), 0.0);
-            far(points[from] as usize, &targets, &mut out);
+            distances(points[from] as usize, &targets, &mut out);
             arcs[first..].iter_mut().zip(&out).for_each(|(arc, length)| arc.length = *length);
             for &(k, to) in own {
                 moves[k as usize] = out[seen[to as usize].1 as usize];
@@ -131,20 +132,20 @@ impl MoveLengths {
         Self { moves, arcs }
     }
 
-    /// The cost of each plan.
+    /// Computes the cost of each plan.
     pub(crate) fn costs(&self, plans: &TreePlans) -> Vec<f64> {
         let mut begin = 0;
         let cost = |&end: &usize| {
             let terms = plans.moves[begin..end].iter().zip(&self.moves[begin..end]);
             begin = end;
-            // Not `sum`, which is -0 for no terms.
+            // Not `sum`, which is −0 for no terms.
             terms.fold(0.0, |sum, (step, length)| sum + step.mass * length)
         };
         plans.ends.iter().map(cost).collect()
     }
 }
 
-/// (number, target) of the moves by source, and the index where each source begins.
+/// Groups moves by source as (number, target); returns the start of each group, too.
 fn by_source(plans: &TreePlans) -> (Vec<(u32, u32)>, Vec<u32>) {
     let mut start = vec![0u32; plans.points.len() + 1];
     for step in &plans.moves {

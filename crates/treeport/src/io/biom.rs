@@ -1,7 +1,7 @@
-//! Tables of the Biological Observation Matrix format, BIOM 1.0: JSON, gzip or not.
+//! Tables in the Biological Observation Matrix format, BIOM 1.0: JSON, plain or gzip.
 //!
-//! Rows of such a table are observations, which are points here, and columns are samples, which are
-//! measures. Versions 2.0 and 2.1 are HDF5, which only Python reads: the error says so.
+//! Rows of a table are observations (points here), and columns are samples (measures here).
+//! Versions 2.0 and 2.1 are HDF5, which only the Python package reads; the error says so.
 
 use std::io::Read;
 
@@ -14,47 +14,48 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 
-/// How a file of HDF5 begins.
+/// The first bytes of an HDF5 file.
 pub const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// A table, by its entries.
+/// A BIOM table as a list of its entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Biom {
-    /// The IDs of rows, all different: the points.
+    /// IDs of the rows, all different: the points.
     pub observations: Vec<String>,
-    /// The IDs of columns, all different: the measures.
+    /// IDs of the columns, all different: the measures.
     pub samples: Vec<String>,
-    /// Observation, sample and value, where there is one, as the file has them.
+    /// Observation, sample and value of every stored entry, in the order of the file.
     pub entries: Vec<(u32, u32, f64)>,
 }
 
-/// The parts of the file that count.
+/// The fields of the JSON document that are read.
 #[derive(Deserialize)]
 struct Parts {
-    rows: Vec<Called>,
-    columns: Vec<Called>,
+    rows: Vec<Identified>,
+    columns: Vec<Identified>,
     shape: (usize, usize),
     matrix_type: String,
     data: Lists,
 }
 
 #[derive(Deserialize)]
-struct Called {
+struct Identified {
     id: String,
 }
 
-/// Lists of numbers, one after the other.
+/// Lists of numbers, stored one after the other.
 #[derive(Default)]
 struct Lists {
     values: Vec<f64>,
-    /// Where each ends.
+    /// End of each list in `values`.
     ends: Vec<usize>,
 }
 
 /// Reads a table.
 ///
 /// # Errors
-/// What is not JSON, or not such a table, by line and column or by entry; HDF5, with what to do.
+/// The input is not JSON (line and column are named), not such a table (the entry is named), or
+/// HDF5 (the error says how to convert it).
 pub fn read(reader: impl Read) -> Result<Biom> {
     let bytes = text::read_all(reader).map_err(|error| match error.downcast::<Error>() {
         Ok(error) => error,
@@ -76,13 +77,13 @@ pub fn read(reader: impl Read) -> Result<Biom> {
 
 fn table_of(parts: Parts) -> Result<Biom> {
     let (height, width) = parts.shape;
-    let ids = |called: Vec<Called>, count: usize, what: &str| {
-        let ids: Vec<String> = called.into_iter().map(|called| called.id).collect();
+    let ids = |records: Vec<Identified>, count: usize, what: &str| {
+        let ids: Vec<String> = records.into_iter().map(|one| one.id).collect();
         if ids.len() != count {
             let reason = format!("{} IDs, and the shape says {count}", ids.len());
             return Err(bad("biom", what, reason));
         }
-        match table::twice(&ids)? {
+        match table::first_duplicate(&ids)? {
             Some((first, second)) => {
                 let reason = format!("entries {first} and {second} are both `{}`", ids[first]);
                 Err(bad("biom", what, reason))
@@ -103,7 +104,7 @@ fn table_of(parts: Parts) -> Result<Biom> {
     Ok(Biom { observations, samples, entries })
 }
 
-/// Lists of row, column and value.
+/// Entries of a sparse table: lists of row, column and value.
 fn sparse(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f64)>> {
     let entry = |(number, list): (usize, &[f64])| {
         let wrong = |reason: String| bad("biom", format!("entry {number} of data"), reason);
@@ -119,7 +120,7 @@ fn sparse(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f6
     data.lists().enumerate().map(entry).collect()
 }
 
-/// A list for every row.
+/// Nonzero entries of a dense table: one list per row.
 fn dense(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f64)>> {
     if data.ends.len() != height {
         let reason = format!("{} rows, and the shape says {height}", data.ends.len());
@@ -170,19 +171,19 @@ impl<'de> Deserialize<'de> for Lists {
 }
 
 impl Measures {
-    /// The samples of a BIOM table, called by their IDs; where points have names, observations are
-    /// matched to them, and else they are in the order of the points.
+    /// Returns the samples of a BIOM table as measures named by their IDs. If the points have
+    /// names, observations are matched to them; otherwise they are in the order of the points.
     ///
     /// # Errors
-    /// As [`from_rows`](Self::from_rows) and [`matched`](Self::matched).
+    /// Errors of [`from_rows`](Self::from_rows) and [`matched`](Self::matched).
     pub fn from_biom(table: Biom, points: Option<&[String]>) -> Result<Self> {
         Self::from_biom_or_empty(table, points)?.with_mass()
     }
 
-    /// The same, where samples may have no mass.
+    /// [`from_biom`](Self::from_biom) that admits samples of zero total mass.
     pub(super) fn from_biom_or_empty(table: Biom, points: Option<&[String]>) -> Result<Self> {
         let Biom { observations, samples, mut entries } = table;
-        entries.sort_by_key(|&(_, sample, _)| sample); // stable, and in place but for a buffer
+        entries.sort_by_key(|&(_, sample, _)| sample); // stable; in place except for a buffer
         let mut rest = &entries[..];
         let rows = (0..samples.len() as u32).map(|sample| {
             let (row, others) = rest.split_at(rest.partition_point(|&(_, s, _)| s == sample));

@@ -1,4 +1,5 @@
-//! Clouds in files: long tables of text, ragged archives of NumPy, arrays of three axes, and folders of arrays.
+//! Clouds in files: long tables of text, ragged NumPy archives, arrays of three axes, and folders
+//! of arrays.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,26 +19,29 @@ use crate::memory;
 const STEP: &str = "the points of all clouds";
 const INSTEAD: &str = "read some of the clouds at a time";
 
-/// Which columns have the IDs, the masses and the coordinates of points.
+/// The columns that hold the IDs, the masses and the coordinates of points.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CloudOptions {
-    /// The column of a long table that says which cloud a point belongs to; `id` by default.
+    /// The column of a long table with the ID of each point's cloud; `id` by default.
     pub groupby: Option<String>,
-    /// The column of masses: of a long table by its name, `mass` by default, where there is one; `first` or `last` of
-    /// arrays. Masses are equal without one, 1 in all.
+    /// The column of masses. In a long table its name, by default `mass` if there is such a column;
+    /// in arrays `first` or `last`. Without a column of masses, the points of a cloud share a mass
+    /// of 1 equally.
     pub weights: Option<String>,
-    /// The columns of a long table that are coordinates, in this order; all others by default.
+    /// The coordinate columns of a long table, in this order; all other columns by default.
     pub columns: Option<Vec<String>>,
 }
 
 impl Clouds {
-    /// Reads a file of clouds, which may have no mass ([`with_mass`](Self::with_mass) refuses those): a long table
-    /// (`.csv`, `.tsv`, gzip or not), a ragged archive (`.npz`), an array of three axes (`.npy`); or a folder of
-    /// arrays of points (`.npy`), in the order of their names, whose stems are the IDs.
+    /// Reads clouds from a file: a long table (`.csv`, `.tsv`, gzip or not), a ragged archive
+    /// (`.npz`) or an array of three axes (`.npy`); or from a folder of arrays of points (`.npy`),
+    /// sorted by file name, whose stems are the IDs. Clouds of zero mass are admitted;
+    /// [`with_mass`](Self::with_mass) refuses them.
     ///
     /// # Errors
-    /// The file cannot be read, or is no such file; what [`or_empty`](Self::or_empty) refuses, by the names of clouds.
+    /// The file cannot be read or has another format; the clouds are invalid as in
+    /// [`or_empty`](Self::or_empty), named by their IDs.
     ///
     /// # Example
     /// ```
@@ -60,20 +64,21 @@ impl Clouds {
         }
     }
 
-    /// Writes `points`, `offsets`, `masses` and, where clouds have names, `ids` to a ragged archive (`.npz`), whole or
-    /// not at all, which [`read`](Self::read) and NumPy read.
+    /// Writes `points`, `offsets`, `masses` and, if clouds have names, `ids` to a ragged archive
+    /// (`.npz`) that [`read`](Self::read) and NumPy read. The write is atomic.
     ///
     /// # Errors
-    /// The file cannot be written; the clouds have penalties of their own, which an archive does not hold.
+    /// The file cannot be written; the clouds have penalties of their own, which an archive cannot
+    /// hold.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         file::save(path, |out| self.write_npz(out).map_err(|cause| Error::write(path, cause)))
     }
 
-    /// The archive that [`save`](Self::save) writes.
+    /// Writes the archive of [`save`](Self::save) to an output.
     ///
     /// # Errors
-    /// The output fails; the clouds have penalties of their own, which an archive does not hold.
+    /// The output fails; the clouds have penalties of their own, which an archive cannot hold.
     pub fn write_npz(&self, out: impl Write + Seek) -> io::Result<()> {
         if self.own_penalties().is_some() {
             let reason = "the clouds have penalties of their own, which an archive does not hold";
@@ -96,10 +101,10 @@ impl Clouds {
 }
 
 impl Input<'_> {
-    /// Clouds, which may have no mass.
+    /// Reads clouds, including clouds of zero mass.
     ///
     /// # Errors
-    /// What its reader refuses; a format that holds no clouds.
+    /// The format holds no clouds; the errors of the format's reader.
     pub fn clouds(self, options: &CloudOptions) -> Result<Clouds> {
         use super::format::Format;
         match self.format() {
@@ -114,7 +119,7 @@ impl Input<'_> {
     }
 }
 
-/// Points of clouds as they arrive.
+/// Points of clouds, appended while a file is read.
 #[derive(Default)]
 struct StackedPoints {
     dim: usize,
@@ -134,7 +139,7 @@ impl StackedPoints {
     }
 }
 
-/// Which column of arrays has the masses.
+/// The column of an array that holds the masses.
 #[derive(Clone, Copy)]
 enum MassColumn {
     None,
@@ -143,7 +148,7 @@ enum MassColumn {
 }
 
 impl MassColumn {
-    /// What the options say of arrays, which have no names of columns.
+    /// Parses the options for arrays, whose columns have no names.
     fn of(options: &CloudOptions) -> Result<Self> {
         refuse_columns(options)?;
         match options.weights.as_deref() {
@@ -158,7 +163,8 @@ impl MassColumn {
         }
     }
 
-    /// The numbers of an array of rows of `width`, as coordinates and masses.
+    /// Splits an array with rows of `width` numbers into the dimension, the coordinates and the
+    /// masses.
     fn split(self, width: usize, values: Vec<f64>) -> Result<(usize, Vec<f64>, Option<Vec<f64>>)> {
         let at = match self {
             Self::None => return Ok((width, values, None)),
@@ -180,7 +186,7 @@ impl MassColumn {
     }
 }
 
-/// Refuses names of columns where there are none.
+/// Refuses column names for arrays, whose columns have none.
 fn refuse_columns(options: &CloudOptions) -> Result<()> {
     let given = [
         ("groupby", options.groupby.clone()),
@@ -195,12 +201,12 @@ fn refuse_columns(options: &CloudOptions) -> Result<()> {
     Ok(())
 }
 
-/// An array of clouds of equal sizes.
+/// Reads an array of clouds of equal sizes.
 fn of_array(reader: impl Read, options: &CloudOptions) -> Result<Clouds> {
     let columns = MassColumn::of(options)?;
     let check = |shape: &[usize]| {
         let expected = match shape {
-            // Such a file has no bytes for the clouds that its header claims.
+            // Such a file has no bytes for the clouds that its header announces.
             [clouds, points, width] if *clouds > 0 && (*points == 0 || *width == 0) => {
                 "at least one point in each cloud, and one coordinate; clouds without points are a ragged .npz or a folder of .npy"
             }
@@ -219,13 +225,13 @@ fn of_array(reader: impl Read, options: &CloudOptions) -> Result<Clouds> {
     StackedPoints { dim, coordinates, start, masses, names: None }.finish()
 }
 
-/// A ragged archive: `points`, `offsets` and, where there are any, `masses` and `ids`.
+/// Reads a ragged archive: `points`, `offsets` and optionally `masses` and `ids`.
 fn of_archive(reader: impl Read + Seek, options: &CloudOptions) -> Result<Clouds> {
     let columns = MassColumn::of(options)?;
     let mut archive = npz::open(reader)?;
     let expected =
         "; clouds are `points` and `offsets`, with `masses` and `ids` where they have them";
-    let points = npz::take(&mut archive, "points", expected)?;
+    let points = npz::read_member(&mut archive, "points", expected)?;
     let width = if points.shape.len() == 1 {
         1
     } else {
@@ -233,19 +239,20 @@ fn of_archive(reader: impl Read + Seek, options: &CloudOptions) -> Result<Clouds
     };
     let (dim, coordinates, own) =
         columns.split(width, points.into_f64().map_err(|e| npz::inside("points", e))?)?;
-    let start = npz::take(&mut archive, "offsets", expected)?;
+    let start = npz::read_member(&mut archive, "offsets", expected)?;
     let start = start.to_indices().map_err(|e| npz::inside("offsets", e))?;
-    let masses = npz::take_if_there(&mut archive, "masses")?.map(Array::into_f64).transpose();
+    let masses =
+        npz::read_optional_member(&mut archive, "masses")?.map(Array::into_f64).transpose();
     let masses = masses.map_err(|e| npz::inside("masses", e))?;
     if own.is_some() && masses.is_some() {
         let expected = "the archive has a member `masses`; leave it out";
         return Err(Error::BadOption { option: "weights", value: "set".into(), expected });
     }
-    let names = npz::take_if_there(&mut archive, "ids")?.map(ids).transpose()?;
+    let names = npz::read_optional_member(&mut archive, "ids")?.map(ids).transpose()?;
     StackedPoints { dim, coordinates, start, masses: own.or(masses), names }.finish()
 }
 
-/// IDs as text; numbers are written as they are.
+/// Converts IDs to text; integers keep their decimal form.
 fn ids(array: Array) -> Result<Vec<String>> {
     match array.data {
         Data::Text(ids) => Ok(ids),
@@ -254,7 +261,7 @@ fn ids(array: Array) -> Result<Vec<String>> {
     }
 }
 
-/// A folder of arrays, one for each cloud.
+/// Reads a folder of arrays, one per cloud.
 fn of_folder(folder: &Path, options: &CloudOptions) -> Result<Clouds> {
     let columns = MassColumn::of(options)?;
     let read = |cause| Error::read(folder, cause);
@@ -275,13 +282,13 @@ fn of_folder(folder: &Path, options: &CloudOptions) -> Result<Clouds> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (dim, coordinates, own) =
             one_array(&path, columns).map_err(|error| in_cloud(names.len(), &name, error))?;
-        // An empty list has no rows that would say how many coordinates there are.
+        // An empty array has no rows, so its dimension is unknown.
         if all.dim == 0 {
             all.dim = dim;
         }
         if dim != 0 && dim != all.dim {
             let what = format!("the array of cloud {name}");
-            let expected = format!("rows of {}, as those before it", all.dim);
+            let expected = format!("rows of {}, like the arrays before it", all.dim);
             return Err(Error::Shape { what, expected, found: format!("rows of {dim}") });
         }
         memory::grow(&mut all.coordinates, format_args!("{STEP}"), coordinates.len(), INSTEAD)?;
@@ -296,7 +303,7 @@ fn of_folder(folder: &Path, options: &CloudOptions) -> Result<Clouds> {
     all.finish()
 }
 
-/// The points of one file, and their masses.
+/// Reads one file of a folder: dimension, coordinates and masses.
 fn one_array(path: &Path, columns: MassColumn) -> Result<(usize, Vec<f64>, Option<Vec<f64>>)> {
     let opened = fs::File::open(path).map_err(|cause| Error::read(path, cause))?;
     let array = npy::read(io::BufReader::new(opened))?;
@@ -308,24 +315,24 @@ fn one_array(path: &Path, columns: MassColumn) -> Result<(usize, Vec<f64>, Optio
     columns.split(width, array.into_f64()?)
 }
 
-/// An error about the file of a cloud.
+/// Adds the cloud to an error about its file.
 fn in_cloud(cloud: usize, name: &str, error: Error) -> Error {
     match error {
-        // These say which file it is.
+        // These name the file already.
         Error::Read { .. } | Error::Memory { .. } | Error::BadOption { .. } => error,
         other => Error::Cloud { cloud, name: Some(name.into()), cause: Box::new(other) },
     }
 }
 
-/// A long table as far as it is read: a row for each point, clouds in the order in which they first appear.
+/// A long table while it is read: one row per point, clouds in order of first appearance.
 struct LongTable {
-    /// Where IDs, masses and coordinates are in a row.
+    /// Columns of the IDs, masses and coordinates.
     id: usize,
     mass: Option<usize>,
     axes: Vec<usize>,
     number: HashMap<String, u32>,
     names: Vec<String>,
-    /// For each point the number of its cloud.
+    /// The cloud of every point.
     cloud: Vec<u32>,
     coordinates: Vec<f64>,
     masses: Vec<f64>,
@@ -336,7 +343,7 @@ impl LongTable {
         let mut cells = Cells::new(reader, separator)?;
         let mut record = StringRecord::new();
         if cells.next(&mut record)?.is_none() {
-            return Err(bad("csv", "line 1", "there is nothing"));
+            return Err(bad("csv", "line 1", "the file is empty"));
         }
         let mut table = Self::with_header(&record, options)?;
         while let Some(line) = cells.next(&mut record)? {
@@ -345,7 +352,7 @@ impl LongTable {
         table.finish()
     }
 
-    /// What columns are, by their names.
+    /// Finds the columns by the names in the header.
     fn with_header(header: &StringRecord, options: &CloudOptions) -> Result<Self> {
         let all = || header.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let find = |name: &str| {
@@ -416,7 +423,7 @@ impl LongTable {
         Ok(())
     }
 
-    /// The points of each cloud side by side, in the order in which they came.
+    /// Groups the points by cloud; within a cloud they keep the order of the rows.
     fn finish(self) -> Result<Clouds> {
         if self.cloud.is_empty() {
             return Err(bad("csv", "line 1", "there are no rows; a row is a point of a cloud"));
@@ -448,7 +455,7 @@ impl LongTable {
     }
 }
 
-/// What columns are called where nobody says otherwise.
+/// Default names of the ID and mass columns.
 const ID: &str = "id";
 const MASS: &str = "mass";
 

@@ -2,7 +2,7 @@ use std::io::Cursor;
 
 use super::*;
 
-/// Two clouds in the plane, the second of them on three points.
+/// Two clouds in the plane; the second has three points.
 fn expected() -> Clouds {
     let points = vec![0.0, 0.5, 1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
     let names = Some(vec!["a".into(), "b".into()]);
@@ -66,7 +66,7 @@ fn a_folder_has_an_array_for_each_cloud() {
     let error = Clouds::read(folder.path(), &CloudOptions::default()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the array of cloud c has shape rows of 2, expected rows of 3, as those before it"
+        "the array of cloud c has shape rows of 2, expected rows of 3, like the arrays before it"
     );
     fs::write(folder.path().join("c.npy"), "no array").unwrap();
     let error = Clouds::read(folder.path(), &CloudOptions::default()).unwrap_err().to_string();

@@ -1,9 +1,9 @@
-//! What the files of trees, forests and indexes share.
+//! The container shared by files of trees, forests and indexes.
 //!
-//! A file is a safetensors container with a text entry `treeport` in its header: a JSON object that
-//! says what the file holds, its version, a checksum and the names of the points. It is one entry
-//! and not five because the container writes entries in random order; this way the same model is
-//! always the same bytes.
+//! A file is a safetensors container with a text entry `treeport` in its header: a JSON object with
+//! the kind of content, its version, a checksum and the names of the points. It is one entry, not
+//! five, because the container writes entries in random order; with one entry the same model always
+//! gives the same bytes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 
-/// Our entry of the header.
+/// Key of our entry in the header.
 pub(crate) const ENTRY: &str = "treeport";
 
-/// What a file can hold.
+/// The kinds of content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Tree,
@@ -36,7 +36,7 @@ impl Content {
         }
     }
 
-    /// The newest version that is read.
+    /// The newest version this release reads.
     pub(crate) fn version(self) -> u64 {
         match self {
             Self::Tree | Self::Forest => 1,
@@ -53,7 +53,7 @@ impl Content {
         }
     }
 
-    /// Why a file of another format is not this.
+    /// Says why a file with another `format` is not of this kind.
     fn unlike(self, format: Option<&str>) -> String {
         match Self::ALL.into_iter().find(|other| Some(other.format()) == format) {
             Some(Self::Tree) => "it holds a single tree; open it as one".into(),
@@ -64,7 +64,7 @@ impl Content {
     }
 }
 
-/// CRC-32 of everything that makes a model.
+/// CRC-32 over all parts of a model.
 #[derive(Default)]
 pub(crate) struct Checksum(crc32fast::Hasher);
 
@@ -79,7 +79,8 @@ impl Checksum {
         self
     }
 
-    /// Names with their lengths, so that none can shift; the end.
+    /// Adds each name with its length, so that bytes cannot move between names, and returns the
+    /// checksum.
     pub(crate) fn names(mut self, names: Option<&[String]>) -> String {
         for name in names.into_iter().flatten() {
             self = self.number(name.len()).bytes(name.as_bytes());
@@ -88,15 +89,15 @@ impl Checksum {
     }
 }
 
-/// What a file holds besides its model; readers that do not know it skip it.
+/// Content of a file besides its model; readers that do not know it skip it.
 #[derive(Default)]
 pub(crate) struct Extra<'a> {
-    /// Keys of our header entry.
+    /// Keys of the header entry.
     pub(crate) keys: Vec<(&'static str, Value)>,
     pub(crate) tensors: Vec<(&'static str, Dtype, Cow<'a, [u8]>)>,
 }
 
-/// The text of our header entry.
+/// Returns the text of the header entry.
 pub(crate) fn entry(
     content: Content,
     version: u64,
@@ -114,17 +115,17 @@ pub(crate) fn entry(
     object(keys).to_string()
 }
 
-/// A JSON object whose keys are inserted in sorted order, because the map may keep the order of
-/// insertion: a crate elsewhere in the build can choose that.
+/// Returns a JSON object with keys inserted in sorted order: if another crate in the build enables
+/// `preserve_order` of serde_json, the map keeps insertion order.
 pub(crate) fn object(mut keys: Vec<(&'static str, Value)>) -> Value {
     keys.sort_by_key(|(key, _)| *key);
     Value::Object(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// The bytes of a file with this entry and these tensors of one axis each.
+/// Returns the bytes of a file with this entry and these one-dimensional tensors.
 ///
 /// # Errors
-/// The names take more than the 100 MB a header may have.
+/// The names need more than the 100 MB that a header may have.
 pub(crate) fn encode(
     content: Content,
     entry: String,
@@ -149,7 +150,7 @@ pub(crate) fn encode(
     safetensors::serialize(views, Some(header)).map_err(too_large)
 }
 
-/// An open file of ours.
+/// An open file of this format.
 pub(crate) struct File<'a> {
     path: &'a Path,
     metadata: Metadata,
@@ -158,25 +159,25 @@ pub(crate) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Reads the header; `path` is for messages.
+    /// Reads the header; error messages name `path`.
     pub(crate) fn open(content: Content, bytes: &'a [u8], path: &'a Path) -> Result<Self> {
         let (metadata, data) = split(content, bytes, path)?;
         let entry = read_entry(content, &metadata, path)?;
         Ok(Self { path, metadata, data, entry })
     }
 
-    /// The version of the format.
+    /// Format version of the file.
     pub(crate) fn version(&self) -> Option<u64> {
         self.entry.get("version")?.as_u64()
     }
 
-    /// The number of leaves.
+    /// Number of leaves.
     pub(crate) fn leaves(&self) -> Result<usize> {
         let leaves = self.entry.get("leaves").and_then(Value::as_u64);
         leaves.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.missing("leaves"))
     }
 
-    /// The names of the points, where there are any.
+    /// Names of the points, if the file has them.
     pub(crate) fn names(&self) -> Result<Option<Vec<String>>> {
         let Some(names) = self.entry.get("names") else { return Ok(None) };
         let strings = |names: &Value| -> Option<Vec<String>> {
@@ -185,12 +186,12 @@ impl<'a> File<'a> {
         strings(names).map(Some).ok_or_else(|| self.missing("names"))
     }
 
-    /// A key that a file need not have.
+    /// Value of an optional key.
     pub(crate) fn key(&self, name: &str) -> Option<&Value> {
         self.entry.get(name)
     }
 
-    /// The bytes of a tensor with one axis.
+    /// Bytes of a one-dimensional tensor.
     pub(crate) fn tensor(&self, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
         let find = || {
             let info = self.metadata.info(name)?;
@@ -200,12 +201,12 @@ impl<'a> File<'a> {
         find().ok_or_else(|| self.missing(name))
     }
 
-    /// Compares the checksum with that of what was read.
+    /// Compares the stored checksum with the computed one.
     pub(crate) fn check(&self, found: &str) -> Result<()> {
-        let said = self.entry.get("checksum").and_then(Value::as_str);
-        let said = said.ok_or_else(|| self.missing("checksum"))?;
-        if found != said {
-            let reason = format!("its checksum is {said}, but the contents give {found}");
+        let stored = self.entry.get("checksum").and_then(Value::as_str);
+        let stored = stored.ok_or_else(|| self.missing("checksum"))?;
+        if found != stored {
+            let reason = format!("its checksum is {stored}, but the contents give {found}");
             return Err(self.damaged(reason));
         }
         Ok(())
@@ -220,10 +221,10 @@ impl<'a> File<'a> {
     }
 }
 
-/// The container's header and the bytes after it.
+/// Splits a file into the container's header and the data after it.
 ///
-/// Parsed here and not with `SafeTensors::deserialize`, whose sum of sizes can overflow on a
-/// hostile header; nothing is allocated that the file does not hold.
+/// `SafeTensors::deserialize` is not used because its sum of sizes can overflow on a hostile
+/// header. Nothing is allocated beyond the size of the file.
 fn split<'a>(content: Content, bytes: &'a [u8], path: &Path) -> Result<(Metadata, &'a [u8])> {
     let foreign = |reason: String| content.foreign(path, reason);
     let Some((size, rest)) = bytes.split_first_chunk() else {
@@ -245,13 +246,13 @@ fn split<'a>(content: Content, bytes: &'a [u8], path: &Path) -> Result<(Metadata
     Ok((metadata, data))
 }
 
-/// Our entry of the header, of a version we know.
+/// Parses our header entry and checks its format and version.
 fn read_entry(content: Content, metadata: &Metadata, path: &Path) -> Result<Map<String, Value>> {
     let foreign = |reason: &str| content.foreign(path, reason);
     let text = metadata.metadata().as_ref().and_then(|entries| entries.get(ENTRY));
     let text = text.ok_or_else(|| foreign("a safetensors file without an entry `treeport`"))?;
     let entry: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|_| foreign("its entry `treeport` is no JSON object"))?;
+        .map_err(|_| foreign("its entry `treeport` is not a JSON object"))?;
     let format = entry.get("format").and_then(Value::as_str);
     if format != Some(content.format()) {
         return Err(foreign(&content.unlike(format)));

@@ -11,30 +11,31 @@ use super::text::Cells;
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// The edges of an undirected graph, as a file lists them.
+/// The edges of an undirected graph in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeList {
     /// Number of nodes.
     pub nodes: usize,
     /// Source, target and weight of every edge.
     pub edges: Vec<(usize, usize, f64)>,
-    /// Names of the nodes, unless the file numbers them from 0.
+    /// Names of the nodes; `None` if the file numbers them from 0.
     pub names: Option<Vec<String>>,
 }
 
-/// Reads an edge list: source, target and weight of an edge on each line.
+/// Reads an edge list with one edge per line: source, target and weight.
 ///
-/// A header with `source` and `target` gives the columns by name, in any order and among others;
-/// without one they are the first three. Without a weight column every edge has weight 1. If all
-/// labels are whole numbers, they are node numbers from 0, and the node count is `nodes` or one
-/// more than the largest; otherwise they are names, numbered as they appear.
+/// A header with `source` and `target` gives the columns by name, in any order and among other
+/// columns; without a header they are the first three. Without a weight column every edge has
+/// weight 1. If all labels are nonnegative integers, they are node numbers from 0, and the number
+/// of nodes is `nodes` or the largest number plus one; otherwise they are names, numbered in order
+/// of appearance.
 ///
 /// # Errors
-/// A row of another length, a weight that is not a number, an empty label, a header without
-/// `source` and `target`; `nodes` is not the number of names.
+/// A row of another length, a weight that is not a number, an empty label, or a header without
+/// `source` and `target`; `nodes` differs from the number of names.
 pub fn read_edges(reader: impl Read, nodes: Option<usize>) -> Result<EdgeList> {
     let mut cells = Cells::new(reader, None)?;
-    // What says how to read the columns is no comment.
+    // A comment line that names the columns serves as the header.
     let mut columns = cells.comment.as_ref().and_then(columns_by_name);
     let mut labels = Labels::default();
     let mut edges = Vec::new();
@@ -69,7 +70,7 @@ pub fn read_edges(reader: impl Read, nodes: Option<usize>) -> Result<EdgeList> {
     labels.finish(edges, nodes, first_labels)
 }
 
-/// Columns of source, target and weight, if the record is a header that names them.
+/// Returns the columns of source, target and weight if the record is a header that names them.
 fn columns_by_name(record: &StringRecord) -> Option<(usize, usize, Option<usize>)> {
     let plain = |cell: &str| cell.trim_start_matches('#').trim().to_ascii_lowercase();
     let find = |name: &str| record.iter().position(|cell| plain(cell) == name);
@@ -93,7 +94,8 @@ impl Labels {
         self.names.len() - 1
     }
 
-    /// The edge list, once all labels are known; the first row alone had `first` of them.
+    /// Builds the edge list once all labels are known; the first row contains the first `first`
+    /// labels.
     fn finish(
         self,
         mut edges: Vec<(usize, usize, f64)>,
@@ -109,7 +111,7 @@ impl Labels {
             let count = numbers.iter().max().map_or(0, |max| max.saturating_add(1));
             return Ok(EdgeList { nodes: nodes.unwrap_or(count), edges, names: None });
         }
-        // Text on the first line that no later line repeats, and numbers everywhere else.
+        // The first line is text that no later line repeats, and all other labels are numbers.
         let text_first = numbers[..first].iter().all(Option::is_none) && first < numbers.len();
         let apart = edges.iter().skip(1).all(|&(s, t, _)| s.min(t) >= first);
         if text_first && apart && numbers[first..].iter().all(Option::is_some) {
@@ -124,7 +126,7 @@ impl Labels {
     }
 }
 
-/// The number a label spells, unless it has leading zeros: `007` is a name.
+/// Parses a label as a node number; a label with leading zeros such as `007` is a name.
 fn whole_number(label: &str) -> Option<usize> {
     let digits = label.bytes().all(|b| b.is_ascii_digit());
     let plain = digits && (label == "0" || !label.starts_with('0'));

@@ -1,7 +1,8 @@
-//! Files whole or not at all.
+//! Atomic writes of files.
 //!
-//! A file is written beside its place and then renamed. Its writer holds a lock on it: what nobody
-//! holds any more was left by a kill, and the next one who writes the same file removes it.
+//! A file is written beside its target and then renamed. The writer holds a lock on the temporary
+//! file; a temporary file without a lock was left by a killed process, and the next writer of the
+//! same target removes it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
@@ -13,30 +14,31 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 
-/// `save`, `load` and `from_bytes` of a type that has `to_bytes`; `decode` reads it from the bytes of a file of
-/// some name. The docs are those of `save`.
+/// Implements `save`, `load` and `from_bytes` for a type with `to_bytes`. `decode` parses bytes and
+/// takes the path for messages; the docs passed in become those of `save`.
 macro_rules! in_files {
     ($type:ty, $decode:path, $(#[$docs:meta])+) => {
         impl $type {
             $(#[$docs])+
-            pub fn save(&self, path: impl AsRef<std::path::Path>) -> $crate::Result<()> {
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> $crate::error::Result<()> {
                 $crate::io::file::save_bytes(path.as_ref(), &self.to_bytes()?)
             }
 
-            /// Reads what [`save`](Self::save) has written.
+            /// Reads a file written by [`save`](Self::save).
             ///
             /// # Errors
-            /// The file cannot be read, holds something else, is damaged, or comes from a newer treeport.
-            pub fn load(path: impl AsRef<std::path::Path>) -> $crate::Result<Self> {
+            /// The file cannot be read, has another format, is damaged, or was written by a newer
+            /// treeport.
+            pub fn load(path: impl AsRef<std::path::Path>) -> $crate::error::Result<Self> {
                 let path = path.as_ref();
                 $decode(&$crate::io::file::load(path)?, path)
             }
 
-            /// What the bytes of such a file hold; messages call it `<bytes>`.
+            /// Parses the bytes of such a file; error messages call it `<bytes>`.
             ///
             /// # Errors
-            /// As [`load`](Self::load), but for reading the file.
-            pub fn from_bytes(bytes: &[u8]) -> $crate::Result<Self> {
+            /// Errors of [`load`](Self::load), except for reading the file.
+            pub fn from_bytes(bytes: &[u8]) -> $crate::error::Result<Self> {
                 $decode(bytes, std::path::Path::new("<bytes>"))
             }
         }
@@ -44,17 +46,18 @@ macro_rules! in_files {
 }
 pub(crate) use in_files;
 
-/// No longer chain of links leads anywhere.
+/// Maximum number of symbolic links followed; a longer chain is taken for a cycle.
 const MOST_LINKS: usize = 40;
 
-/// Writes a file whole or not at all: beside `path`, then renamed once the disk has it.
+/// Writes a file atomically: to a temporary file beside `path`, which is renamed after it is synced
+/// to disk.
 ///
-/// A file that is there keeps its permissions, and a link stays a link: what it stands for is
-/// written. What is no regular file, such as `/dev/stdout`, is written to directly: renaming would
-/// replace it.
+/// An existing file keeps its permissions, and a symbolic link stays a link: its target is written.
+/// Anything other than a regular file, such as `/dev/stdout`, is written directly, because renaming
+/// would replace it.
 ///
 /// # Errors
-/// What `write` says, or [`Error::Write`]; whatever was at `path` before is still there.
+/// The error of `write`, or [`Error::Write`]; the previous file at `path` is unchanged.
 ///
 /// # Example
 /// ```
@@ -77,14 +80,15 @@ pub fn save<E: From<Error>>(
     Ok(file.finish().map_err(broken)?)
 }
 
-/// A file on its way to its place: all of [`save`] that does not depend on what is written.
+/// A temporary file that [`save`] is writing; the part of [`save`] that does not depend on the
+/// content.
 struct UnfinishedFile {
     out: BufWriter<File>,
-    /// `None` for what is no regular file.
+    /// `None` for anything other than a regular file.
     place: Option<Place>,
 }
 
-/// Where an [`UnfinishedFile`] is, and where it belongs.
+/// The temporary and the final path of an [`UnfinishedFile`].
 struct Place {
     beside: TempPath,
     target: PathBuf,
@@ -98,7 +102,7 @@ impl UnfinishedFile {
         }
         let target = followed(path)?;
         remove_abandoned(&target);
-        let (file, pending) = beside(&target)?;
+        let (file, pending) = create_beside(&target)?;
         let (file, beside) = file.into_parts();
         let place = Place { beside, target, _pending: pending };
         Ok(Self { out: BufWriter::new(file), place: Some(place) })
@@ -113,20 +117,19 @@ impl UnfinishedFile {
     }
 }
 
-/// Removes the files that [`save`] has begun in this process and not finished: for a program that
-/// ends at once, in the middle of everything. No other is begun while what it returns is held, which
-/// is until the end.
+/// Removes the unfinished temporary files of this process, for a program that exits immediately.
+/// While the returned guard is held, no new temporary file can be created; hold it until the exit.
 pub fn remove_pending() -> NonePending {
     let pending = pending();
     for path in pending.iter() {
-        // Nothing is lost if it stays: the next `save` of the same file removes it.
+        // A file that remains does no harm: the next `save` of the same target removes it.
         let _ = fs::remove_file(path);
     }
     NonePending { _held: pending }
 }
 
-/// As long as it is held, this process begins no file: [`remove_pending`].
-#[must_use = "other files may be begun once it is dropped"]
+/// Guard returned by [`remove_pending`]; while it is held, this process creates no temporary files.
+#[must_use = "new files can be created once it is dropped"]
 #[derive(Debug)]
 pub struct NonePending {
     _held: MutexGuard<'static, BTreeSet<PathBuf>>,
@@ -138,15 +141,16 @@ fn pending() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that this process is to remove before it ends: [`remove_pending`].
+/// Registration of a file that [`remove_pending`] removes before the process exits.
 #[derive(Debug)]
 pub struct Pending(PathBuf);
 
 impl Pending {
-    /// Makes a file, if `make` does, without a moment in which it is there and nobody knows of it.
+    /// Creates and registers a file under one lock, so that it never exists unregistered. `make`
+    /// may return `None`.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Errors of `make`.
     pub fn make<T>(
         make: impl FnOnce() -> io::Result<Option<(T, PathBuf)>>,
     ) -> io::Result<Option<(T, Self)>> {
@@ -164,10 +168,10 @@ impl Drop for Pending {
     }
 }
 
-/// The file at the end of all links, whether it is there or not.
+/// Follows symbolic links to the final path, which need not exist.
 ///
 /// # Errors
-/// The links lead nowhere.
+/// The chain of links is too long or a cycle.
 pub fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -179,18 +183,18 @@ pub fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidInput, "it is a link that leads nowhere"))
 }
 
-/// What the names of files on their way to `target` begin with; names as long as the system allows
-/// leave no room for more than a number.
-fn mark(target: &Path) -> String {
+/// Prefix of the temporary files of `target`. It contains a hash, not the name, because a name of
+/// the maximum length leaves no space for more.
+fn temporary_prefix(target: &Path) -> String {
     let name = target.file_name().unwrap_or_default().as_encoded_bytes();
     format!(".treeport-{:08x}-", crc32fast::hash(name))
 }
 
-/// A new file beside `target`, which nobody takes for an abandoned one.
-fn beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
-    let mark = mark(target);
+/// Creates a locked temporary file beside `target`.
+fn create_beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
+    let prefix = temporary_prefix(target);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&mark);
+    builder.prefix(&prefix);
     let kept = fs::metadata(target).ok().map(|there| there.permissions());
     // A temporary file is private by default; this one becomes an ordinary file.
     #[cfg(unix)]
@@ -201,26 +205,29 @@ fn beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
     loop {
         let made = Pending::make(|| {
             let file = builder.tempfile_in(folder(target))?;
-            // Without locks in the file system nobody finds an abandoned file either.
+            // On a file system without locks, abandoned files are never detected, either.
             let _ = file.as_file().lock();
             let path = file.path().to_owned();
             Ok(path.exists().then_some((file, path)))
         })?;
-        let Some((file, pending)) = made else { continue }; // taken for abandoned before its lock
+        // removed as abandoned before it was locked
+        let Some((file, pending)) = made else { continue };
         if let Some(kept) = kept.filter(|_| cfg!(unix)) {
-            // The system has taken away what the umask forbids to new files. Where it does not let
-            // us give it back, less is allowed, never more.
+            // The umask has cleared permissions of the new file. If they cannot be restored, the
+            // file has fewer permissions, never more.
             let _ = file.as_file().set_permissions(kept);
         }
         return Ok((file, pending));
     }
 }
 
-/// Removes what killed processes have left on its way to `target`.
+/// Removes the temporary files of `target` that killed processes left behind.
 fn remove_abandoned(target: &Path) {
-    let (Ok(entries), mark) = (fs::read_dir(folder(target)), mark(target)) else { return };
+    let (Ok(entries), prefix) = (fs::read_dir(folder(target)), temporary_prefix(target)) else {
+        return;
+    };
     for entry in entries.flatten() {
-        let ours = entry.file_name().as_encoded_bytes().starts_with(mark.as_bytes());
+        let ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes());
         if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             let Ok(file) = File::open(entry.path()) else { continue };
             if file.try_lock().is_ok() {
@@ -230,15 +237,15 @@ fn remove_abandoned(target: &Path) {
     }
 }
 
-/// Waits until the disk has the new names in a folder, too.
+/// Waits until renames in a folder are synced to disk.
 ///
 /// # Errors
 /// The disk fails.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Elsewhere a folder cannot be opened, nor here if it may not be read.
+    // Folders cannot be opened on other systems, nor without read permission.
     let (true, Ok(folder)) = (cfg!(unix), File::open(folder)) else { return Ok(()) };
     match folder.sync_all() {
-        // Some file systems cannot do this for folders.
+        // Some file systems do not support syncing folders.
         Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
             Ok(())
         }
@@ -246,19 +253,19 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// [`save`] of bytes that are there already.
+/// [`save`] for bytes in memory.
 pub(crate) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let broken = |source| Error::write(path, source);
     save(path, |out| out.write_all(bytes).map_err(broken))
 }
 
-/// The bytes of a file.
+/// Reads all bytes of a file.
 pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|source| Error::read(path, source))
 }
 
-/// Refuses a place that cannot take a file, before hours are spent on its contents; removes what a
-/// killed process has left on its way there.
+/// Checks that a file can be saved at `path`, before a long computation of its content, and removes
+/// temporary files that killed processes left there.
 ///
 /// # Errors
 /// [`Error::Write`]: there is no such folder, or the place is a folder itself.
@@ -277,12 +284,12 @@ pub fn check_place(path: impl AsRef<Path>) -> Result<()> {
     if path.is_dir() {
         return refuse(io::ErrorKind::IsADirectory, "it is a folder".into());
     }
-    // Here already: what follows may be refused for another reason.
+    // Before the save, because the call may be refused for another reason and never reach it.
     remove_abandoned(&target);
     Ok(())
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -383,14 +390,14 @@ mod tests {
     fn what_a_kill_has_left_goes_and_what_others_write_stays() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let left = at(&format!("{}AbCdEf", mark(&at("file"))));
-        let others = at(&format!("{}AbCdEf", mark(&at("other"))));
+        let left = at(&format!("{}AbCdEf", temporary_prefix(&at("file"))));
+        let others = at(&format!("{}AbCdEf", temporary_prefix(&at("other"))));
         fs::write(&left, "half").unwrap();
         fs::write(&others, "half").unwrap();
         fs::write(at(".treeport-mine"), "kept").unwrap();
         save(at("file"), |_| {
             assert!(!left.exists());
-            // A second writer of the same file, in the middle of the first.
+            // A second writer of the same file while the first is writing.
             save_bytes(&at("file"), b"second")?;
             assert_eq!(files(folder.path()), 4, "file, of others, mine, on its way");
             Ok::<_, Error>(())
@@ -398,7 +405,7 @@ mod tests {
         .unwrap();
         assert_eq!(load(&at("file")).unwrap(), b"", "the last one counts");
         assert!(others.exists() && files(folder.path()) == 3);
-        // Before the work, too: it may be refused, and never come to a save.
+        // Also before the computation, which may be refused and never reach a save.
         fs::write(&left, "half").unwrap();
         check_place(at("file")).unwrap();
         assert!(!left.exists() && others.exists());

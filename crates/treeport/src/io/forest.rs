@@ -1,10 +1,10 @@
-//! Forests in files: the container of trees, with all of them in it.
+//! Files of forests: the container of trees with several trees in it.
 //!
 //! It holds the tensors `nodes` (`U32`, the number of nodes of each tree), `weight` (`F64`, one per
 //! tree), and `parent` (`U32`) and `length` (`F64`) of all trees one after the other. The header
-//! entry `treeport` has the keys of a tree's, with the format `treeport.forest`, the names once,
+//! entry `treeport` has the keys of a tree file, with the format `treeport.forest`, the names once,
 //! and as checksum the CRC-32 of leaves, `nodes`, `weight`, `parent`, `length` and names. Readers
-//! of version 1 skip keys and tensors they do not know.
+//! of version 1 skip unknown keys and tensors.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use crate::error::Result;
 use crate::forest::{Forest, check};
 use crate::tree::Tree;
 
-/// How far the weights in a file may be from a sum of 1.
+/// Largest deviation of the sum of weights in a file from 1.
 const SUM: f64 = 1e-9;
 
 in_files! {
     Forest, decode,
-    /// Writes the forest to one file, whole or not at all: it is written beside `path`, then
+    /// Writes the forest to one file atomically: to a temporary file beside `path`, which is then
     /// renamed.
     ///
     /// # Errors
@@ -41,15 +41,15 @@ in_files! {
 }
 
 impl Forest {
-    /// The bytes of the file that [`Forest::save`] writes; the same forest gives the same bytes.
+    /// Returns the bytes of the file that [`Forest::save`] writes; equal forests give equal bytes.
     ///
     /// # Errors
-    /// The names take more than the 100 MB a header may have.
+    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// [`to_bytes`](Self::to_bytes) with more in the file.
+    /// [`to_bytes`](Self::to_bytes) with additional content.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         let sizes = self.trees.iter().map(|tree| tree.nodes() as u32);
         let nodes: Vec<u8> = sizes.flat_map(u32::to_le_bytes).collect();
@@ -70,13 +70,13 @@ impl Forest {
     }
 }
 
-/// CRC-32 of everything that makes the forest.
+/// CRC-32 over all parts of the forest.
 fn checksum(leaves: usize, tensors: [&[u8]; 4], names: Option<&[String]>) -> String {
     let start = Checksum::default().number(leaves);
     tensors.into_iter().fold(start, Checksum::bytes).names(names)
 }
 
-/// The forest in the bytes of a file called `path`.
+/// Parses the bytes of a forest file; error messages name `path`.
 pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     let file = File::open(Content::Forest, bytes, path)?;
     let leaves = file.leaves()?;
@@ -114,7 +114,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     if (total - 1.0).abs() > SUM {
         return Err(file.damaged(format!("its weights add up to {total}, not 1")));
     }
-    // Not divided again: a forest comes back to the last bit.
+    // Not normalized again, so that weights survive a round trip bit for bit.
     Ok(Forest { trees, weights })
 }
 

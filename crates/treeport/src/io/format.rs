@@ -1,10 +1,11 @@
-//! The formats of files, as one table: recognized and opened here, for every face.
+//! The table of file formats, recognized and opened here for all interfaces.
 //!
-//! The ending of a name tells the format, whether `.gz` follows it or not. Where a name has no ending, and where two
-//! formats share one, the first bytes tell; so they do for stdin and pipes, which have no name.
+//! The extension of a name tells the format, with or without `.gz` after it. The first bytes tell
+//! it if a name has no extension, if two formats share one, or if there is no name (stdin and
+//! pipes).
 //!
-//! A new format is its reader, a variant and a row here, and a line in each answer of [`Input`] that
-//! it can give.
+//! A new format is a reader, a variant and a row here, and an arm in each method of [`Input`] for
+//! content that it can hold.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -23,7 +24,7 @@ use crate::model::Model;
 use crate::names::{Named, reads_and_prints};
 use crate::search::{IndexFile, SavedFile};
 
-/// The formats of inputs.
+/// File formats of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -31,30 +32,30 @@ pub enum Format {
     Npy,
     /// A SciPy sparse matrix.
     Npz,
-    /// Text with cells between commas, semicolons or tabs.
+    /// Text with cells separated by commas, semicolons or tabs.
     Csv,
-    /// Text with cells between tabs.
+    /// Text with cells separated by tabs.
     Tsv,
-    /// A table of BIOM 1.0.
+    /// A BIOM 1.0 table.
     Biom,
     /// Trees as Newick text.
     Newick,
-    /// A tree, a forest or an index of ours.
+    /// A tree, a forest or an index saved by treeport.
     Model,
-    /// A table of BIOM 2.1, which Python reads.
+    /// A BIOM 2.1 table, which only Python reads.
     BiomHdf5,
-    /// An AnnData file, which Python reads.
+    /// An AnnData file, which only Python reads.
     AnnData,
-    /// A Parquet table, which Python reads.
+    /// A Parquet table, which only Python reads.
     Parquet,
 }
 
-/// What is wanted of an input.
+/// The kind of content expected in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Masses of measures.
     Measures,
-    /// Measures with points of their own.
+    /// Measures with their own points.
     Clouds,
     /// Coordinates of points.
     Points,
@@ -62,14 +63,14 @@ pub enum Wanted {
     Matrix,
     /// Edges of a graph.
     Graph,
-    /// Pairs of measures, with labels or without.
+    /// Pairs of measures, with or without labels.
     Pairs,
-    /// A tree or a forest; any name will do.
+    /// A tree or a forest; the file may have any name.
     Model,
 }
 
 impl Wanted {
-    /// What messages call it.
+    /// Name in messages.
     fn name(self) -> &'static str {
         match self {
             Self::Measures => "measures",
@@ -87,12 +88,12 @@ struct Row {
     format: Format,
     name: &'static str,
     help: &'static str,
-    /// What names end with; the first is shown in messages.
+    /// Extensions; the first is shown in messages.
     endings: &'static [&'static str],
-    /// Whether these may be the first bytes.
+    /// Checks whether a file of this format may begin with these bytes.
     begins: fn(&[u8]) -> bool,
     holds: &'static [Wanted],
-    /// What to do where this crate does not read it.
+    /// Advice for a format that this crate does not read.
     elsewhere: Option<&'static str>,
 }
 
@@ -105,7 +106,7 @@ const TABLES: &[Wanted] = &[
     Wanted::Pairs,
 ];
 
-/// In the order of [`Format`]; of rows that may begin with the same bytes the first counts.
+/// Rows in the order of [`Format`]; of two rows whose `begins` match, the first wins.
 const FORMATS: &[Row] = &[
     Row {
         format: Format::Npy,
@@ -130,7 +131,7 @@ const FORMATS: &[Row] = &[
         name: "csv",
         help: "text with cells between commas, semicolons or tabs, gzip or not",
         endings: &["csv", "txt"],
-        begins: |_| false, // anything that nothing else is
+        begins: |_| false, // the fallback for text
         holds: TABLES,
         elsewhere: None,
     },
@@ -233,35 +234,36 @@ impl Format {
         &FORMATS[self as usize]
     }
 
-    /// Whether this crate reads it; Python reads the others.
+    /// Checks whether this crate reads the format; Python reads the others.
     pub fn is_read_here(self) -> bool {
         self.row().elsewhere.is_none()
     }
 
-    /// Whether it is a table of text.
+    /// Checks whether the format is a table of text.
     pub fn is_text_table(self) -> bool {
         matches!(self, Self::Csv | Self::Tsv)
     }
 
-    /// What to say of a format that this crate does not read.
+    /// Returns the error for a format that this crate does not read.
     pub(super) fn elsewhere(self) -> Option<Error> {
         let row = self.row();
         row.elsewhere.map(|instead| Error::ForeignFormat { format: row.help, instead })
     }
 
-    /// Whether a format that is given for all inputs is meant for this one: those of models are for
-    /// models alone.
+    /// Checks whether a format given for all inputs applies to this one: model formats apply only
+    /// to models, and the others only to other inputs.
     fn may_be(self, wanted: Wanted) -> bool {
         self.row().holds.contains(&Wanted::Model) == (wanted == Wanted::Model)
     }
 
-    /// What is between cells, where the format says so.
+    /// The separator of cells, if the format defines it.
     pub(super) fn separator(self) -> Option<u8> {
         (self == Self::Tsv).then_some(b'\t')
     }
 }
 
-/// The endings of names of files that hold what is wanted: `.a, .b or .c`.
+/// Lists the file extensions for a kind of content: `.a, .b or .c`. With `everywhere`, formats that
+/// only Python reads are included.
 pub fn endings(wanted: Wanted, everywhere: bool) -> String {
     let mut endings: Vec<String> = Vec::new();
     for row in FORMATS.iter().filter(|row| row.holds.contains(&wanted)) {
@@ -274,17 +276,18 @@ pub fn endings(wanted: Wanted, everywhere: bool) -> String {
     if endings.is_empty() { last } else { format!("{} or {last}", endings.join(", ")) }
 }
 
-/// The format of a file: what its name tells, or else the format that is `given`, or what its first bytes tell.
+/// Recognizes the format of a file by its extension, else takes the `given` format, else recognizes
+/// it by the first bytes.
 ///
 /// # Errors
-/// Its name ends with something unknown; it cannot be read.
+/// The extension is unknown; the file cannot be read.
 pub fn recognize(path: impl AsRef<Path>, wanted: Wanted, given: Option<Format>) -> Result<Format> {
     let path = path.as_ref();
     let first = || first_bytes(path).map_err(|cause| Error::read(path, cause));
     let ending = ending(path);
     let named = |row: &&Row| ending.as_deref().is_some_and(|ending| row.endings.contains(&ending));
     let given = given.filter(|given| given.may_be(wanted));
-    // A model can be in a file of any name.
+    // A model file may have any extension.
     let counts = |row: &&Row| wanted != Wanted::Model || row.holds.contains(&wanted);
     let mut rows: Vec<&Row> = FORMATS.iter().filter(named).filter(counts).collect();
     if rows.len() > 1 {
@@ -302,14 +305,14 @@ pub fn recognize(path: impl AsRef<Path>, wanted: Wanted, given: Option<Format>) 
     }
 }
 
-/// Whether a name ends as those of files do that hold what is wanted.
+/// Checks whether a file name has an extension of a format that can hold the content.
 pub fn is_named_for(path: impl AsRef<Path>, wanted: Wanted) -> bool {
     let ending = ending(path.as_ref());
     let mut rows = FORMATS.iter().filter(|row| row.holds.contains(&wanted));
     ending.is_some_and(|ending| rows.any(|row| row.endings.contains(&ending.as_str())))
 }
 
-/// The ending of a name in small letters, that before `.gz` where there is one.
+/// The extension in lower case; for `.gz`, the one before it.
 fn ending(path: &Path) -> Option<String> {
     let ending = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
     match ending(path) {
@@ -320,14 +323,14 @@ fn ending(path: &Path) -> Option<String> {
     }
 }
 
-/// The format that the first bytes tell; text where they tell nothing.
+/// Recognizes a format by its first bytes; the fallback is text or a treeport model.
 fn by_bytes(first: &[u8], wanted: Wanted) -> Format {
     let text = if wanted == Wanted::Model { Format::Model } else { Format::Csv };
     let mut rows = FORMATS.iter().filter(|row| row.holds.contains(&wanted));
     rows.find(|row| (row.begins)(first)).map_or(text, |row| row.format)
 }
 
-/// Bytes that tell all formats from each other.
+/// Number of bytes that distinguishes all formats.
 const FIRST: u64 = 64;
 
 fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
@@ -336,11 +339,11 @@ fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// A file, or all of a pipe in memory.
+/// A file, or the content of a pipe in memory.
 pub(super) trait Bytes: Read + Seek {}
 impl<T: Read + Seek> Bytes for T {}
 
-/// An open input whose format is known.
+/// An open input of known format.
 pub struct Input<'a> {
     name: PathBuf,
     format: Format,
@@ -349,11 +352,11 @@ pub struct Input<'a> {
 }
 
 impl Input<'static> {
-    /// Opens a file; `given` is its format where its name does not tell ([`recognize`]). What can be
-    /// read only once, such as a pipe, is read into memory.
+    /// Opens a file; `given` is its format if the name does not tell it ([`recognize`]). A pipe,
+    /// which can be read only once, is read into memory.
     ///
     /// # Errors
-    /// It cannot be read; its name ends with something unknown.
+    /// The file cannot be read; its extension is unknown.
     pub fn open(
         path: impl AsRef<Path>,
         wanted: Wanted,
@@ -368,7 +371,7 @@ impl Input<'static> {
         let format = recognize(path, wanted, given)?;
         let mut file = File::open(path).map_err(read)?;
         let zipped = text::is_gzip(&mut file).map_err(read)?;
-        // Only these are not read from the beginning to the end.
+        // Only the readers of these formats need the raw bytes; text readers inflate as they read.
         let reader: Box<dyn Bytes> = if zipped && matches!(format, Format::Npy | Format::Npz) {
             Box::new(Cursor::new(text::read_all(file).map_err(read)?))
         } else {
@@ -379,11 +382,11 @@ impl Input<'static> {
 }
 
 impl<'a> Input<'a> {
-    /// An input that was read already, such as stdin, gzip or not; its name is for messages. Its format
-    /// is the one that is `given`, or else what its first bytes tell.
+    /// Wraps bytes in memory, such as stdin, gzip or not; error messages use `name`. The format is
+    /// `given`, or else recognized by the first bytes.
     ///
     /// # Errors
-    /// It is gzip that cannot be inflated.
+    /// The bytes are gzip and cannot be inflated.
     pub fn from_bytes(
         name: impl Into<PathBuf>,
         bytes: impl AsRef<[u8]> + 'a,
@@ -399,7 +402,7 @@ impl<'a> Input<'a> {
         Ok(Self::plain(name, bytes, wanted, given))
     }
 
-    /// An input that is no gzip.
+    /// Wraps bytes that are not gzip.
     fn plain(
         name: PathBuf,
         bytes: impl AsRef<[u8]> + 'a,
@@ -411,16 +414,17 @@ impl<'a> Input<'a> {
         Self { name, format, wanted, reader: Box::new(Cursor::new(bytes)) }
     }
 
-    /// Its format.
+    /// The format of the input.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Masses of measures. A first row of `names`, those of the points, is a header even if they are
-    /// numbers; `transpose` is for tables of text with measures in their columns.
+    /// Reads masses of measures. A first row that equals `names`, the names of the points, is a
+    /// header even if they are numbers; `transpose` applies to text tables with measures in
+    /// columns.
     ///
     /// # Errors
-    /// What its reader refuses; a format that holds no masses.
+    /// The format holds no masses; the errors of the format's reader.
     pub fn masses(self, names: Option<&[String]>, transpose: bool) -> Result<Masses> {
         if transpose && !self.format.is_text_table() {
             let expected = "it is for tables of text (.csv, .tsv)";
@@ -438,10 +442,10 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Points, with their names where the input has them.
+    /// Reads points, with their names if the input has them.
     ///
     /// # Errors
-    /// What its reader refuses; a format that holds no points.
+    /// The format holds no points; the errors of the format's reader.
     pub fn points(
         self,
         geometry: impl Into<Geometry>,
@@ -455,10 +459,10 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A matrix of distances, with the names of its points where the input has them.
+    /// Reads a distance matrix, with the names of its points if the input has them.
     ///
     /// # Errors
-    /// What its reader refuses; a format that holds no such matrix.
+    /// The format holds no distance matrix; the errors of the format's reader.
     pub fn matrix(self) -> Result<(GroundMetric, Option<Vec<String>>)> {
         match self.format {
             Format::Npy => Ok((GroundMetric::read_matrix_npy(self.reader)?, None)),
@@ -467,10 +471,10 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A graph, in one component or several, with the names of its nodes where the input has them.
+    /// Reads a graph, connected or not, with the names of its nodes if the input has them.
     ///
     /// # Errors
-    /// What its reader refuses; a format that holds no graph.
+    /// The format holds no graph; the errors of the format's reader.
     pub fn graph(self) -> Result<(Components, Option<Vec<String>>)> {
         match self.format {
             Format::Npz => Ok((Components::read_graph_npz(self.reader)?, None)),
@@ -479,10 +483,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Hands over the cells of those columns of a table that a header must name, and the line they are on.
+    /// Reads the columns of a table that its header names `wanted`, and calls `take` with the line
+    /// number and the cells of each row.
     ///
     /// # Errors
-    /// As [`table::read_columns`]; a format that is no table of text.
+    /// The format is not a table of text; errors of [`table::read_columns`].
     pub fn columns<const N: usize, E: From<Error>>(
         self,
         wanted: [&str; N],
@@ -496,11 +501,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A model with whatever else its file holds. `names` are the points in their order, to which the
-    /// leaves of Newick text are matched.
+    /// Reads a model with its additional content. `names` are the points in order; the leaves of
+    /// Newick text are matched to them.
     ///
     /// # Errors
-    /// As [`Model::read`].
+    /// Errors of [`Model::read`].
     pub fn model(self, names: Option<&[String]>) -> Result<ModelFile> {
         match self.format {
             Format::Newick => {
@@ -517,10 +522,10 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// An index of measures, or a model as of [`Input::model`].
+    /// Reads an index of measures, or a model as in [`Input::model`].
     ///
     /// # Errors
-    /// As [`SavedFile::read`].
+    /// Errors of [`SavedFile::read`].
     pub fn index_or_model(self, names: Option<&[String]>) -> Result<SavedFile> {
         if self.format != Format::Model {
             return self.model(names).map(SavedFile::Model);
@@ -529,16 +534,16 @@ impl<'a> Input<'a> {
         SavedFile::decode(&bytes, &name, names)
     }
 
-    /// An index of measures.
+    /// Reads an index of measures.
     ///
     /// # Errors
-    /// As [`IndexFile::load`].
+    /// Errors of [`IndexFile::load`].
     pub fn index(self) -> Result<IndexFile> {
         let (name, bytes) = self.all()?;
         IndexFile::decode(&bytes, &name)
     }
 
-    /// Its name and all its bytes, inflated, with room for no more than those.
+    /// Returns the name and all bytes, inflated, in a buffer of exactly their size.
     fn all(mut self) -> Result<(PathBuf, Vec<u8>)> {
         let mut read = || -> io::Result<Vec<u8>> {
             if text::is_gzip(&mut self.reader)? {
@@ -563,26 +568,26 @@ impl<'a> Input<'a> {
         table::read(self.reader, &options)
     }
 
-    /// Why a format is not read here.
+    /// Returns the error for a format that does not hold the expected content.
     pub(super) fn refused(&self) -> Error {
         let (what, known) = (self.wanted.name(), endings(self.wanted, false));
         self.format.elsewhere().unwrap_or(Error::WrongFormat { what, known })
     }
 }
 
-/// Masses as a file has them, not yet matched to points.
+/// Masses as stored in a file, not yet matched to points.
 #[derive(Clone, Debug)]
 pub enum Masses {
-    /// Without names.
+    /// An array without names.
     Plain(Measures),
-    /// Measures in rows.
+    /// A text table with measures in rows.
     Table(Table),
-    /// Measures are samples.
+    /// A BIOM table, whose samples are measures.
     Biom(Biom),
 }
 
 impl Masses {
-    /// The names of measures, where the file has them.
+    /// Names of the measures, if the file has them.
     pub fn ids(&self) -> Option<&[String]> {
         match self {
             Self::Plain(_) => None,
@@ -591,7 +596,7 @@ impl Masses {
         }
     }
 
-    /// What the points are called, where the file says so.
+    /// Names of the points, if the file has them.
     pub fn points(&self) -> Option<&[String]> {
         match self {
             Self::Plain(_) => None,
@@ -600,23 +605,25 @@ impl Masses {
         }
     }
 
-    /// What points of these names have no column, where the file has names of columns.
+    /// Returns the points without a column, if the file names its columns.
     pub fn missing(&self, points: Option<&[String]>) -> Option<MissingColumns> {
         MissingColumns::among(self.points()?, points?)
     }
 
-    /// The measures on points of these names, or in the order of the file where there are none.
+    /// Returns the measures on points of these names, or in the order of the file if there are
+    /// none.
     ///
     /// # Errors
-    /// As [`Measures::from_table`] and [`Measures::from_biom`].
+    /// Errors of [`Measures::from_table`] and [`Measures::from_biom`].
     pub fn measures(self, points: Option<&[String]>) -> Result<Measures> {
         self.measures_or_empty(points)?.with_mass()
     }
 
-    /// The same, where measures may have no mass ([`Measures::from_rows_or_empty`]).
+    /// [`measures`](Self::measures) that admits measures of zero total mass
+    /// ([`Measures::from_rows_or_empty`]).
     ///
     /// # Errors
-    /// As [`measures`](Self::measures), but for such measures.
+    /// Errors of [`measures`](Self::measures), except for zero total mass.
     pub fn measures_or_empty(self, points: Option<&[String]>) -> Result<Measures> {
         match self {
             Self::Plain(measures) => Ok(measures),

@@ -39,7 +39,7 @@ fn names_tell_formats() {
     assert_eq!(named("a.txt", Wanted::Points), Some(Format::Csv));
     assert_eq!(named("a.parquet", Wanted::Measures), Some(Format::Parquet));
     assert_eq!(named("a.forest", Wanted::Model), Some(Format::Model));
-    // What is wrong for points is told by the reader of points.
+    // Another kind of content is refused later, by the reader of points.
     assert_eq!(named("a.nwk", Wanted::Points), Some(Format::Newick));
     for name in ["a.csv.zip", "a.xlsx"] {
         let error = recognize(name, Wanted::Points, None).unwrap_err();
@@ -47,7 +47,7 @@ fn names_tell_formats() {
         let given = recognize(name, Wanted::Points, Some(Format::Npy));
         assert_eq!(given.unwrap(), Format::Npy);
     }
-    // Nothing is known of these before they are opened.
+    // The formats of these are unknown until they are opened.
     for name in ["no/a.gz", "no/.gz", "no/a", "no/a.gz.gz", "no/.csv"] {
         let error = recognize(name, Wanted::Points, None);
         assert!(matches!(error, Err(Error::Read { .. })), "{name}: {error:?}");
@@ -59,7 +59,7 @@ fn first_bytes_tell_formats() {
     let by = |bytes: &[u8]| by_bytes(bytes, Wanted::Measures);
     assert_eq!(by(b"\x93NUMPY\x01\x00"), Format::Npy);
     assert_eq!(by(b"PK\x03\x04"), Format::Npz);
-    // A name in the first cell of a table may begin so.
+    // The name in the first cell of a table may begin like this.
     assert_eq!(by(b"PK,1\n"), Format::Csv);
     assert_eq!(by(b"(a),b\n"), Format::Csv);
     assert_eq!(by(b""), Format::Csv);
@@ -138,7 +138,7 @@ fn what_a_format_cannot_hold_is_refused() {
         newick.unwrap_err().to_string(),
         "measures must be in a .npy, .npz, .csv, .tsv or .biom file"
     );
-    // A format that is given for measures says nothing of a model, and the other way.
+    // A format given for measures does not apply to a model, and vice versa.
     assert_eq!(input(Wanted::Model, Format::Npy).format(), Format::Model);
     assert_eq!(input(Wanted::Measures, Format::Newick).format(), Format::Csv);
 }

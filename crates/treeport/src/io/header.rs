@@ -1,23 +1,23 @@
 //! The header of a `.npy` file: a Python dictionary literal with three known keys.
 //!
 //! `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`, then spaces and a line feed. The
-//! grammar is small enough to read by hand, and reading it by hand lets every complaint say where.
+//! grammar is small enough for a parser written by hand, whose errors name the byte.
 
 use super::bad;
 use crate::error::{Error, Result};
 
-/// What the header says about the entries.
+/// Parsed header of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
-    /// Bytes of one entry.
+    /// Bytes per entry.
     pub(super) width: usize,
     pub(super) big_endian: bool,
     pub(super) fortran_order: bool,
     pub(super) shape: Vec<usize>,
 }
 
-/// The type of the entries, without their width.
+/// Type of the entries without their width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Float,
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Header {
-    /// From the dictionary literal, which starts at byte `offset` of the file.
+    /// Parses the dictionary literal, which starts at byte `offset` of the file.
     pub(super) fn parse(text: &[u8], offset: usize) -> Result<Self> {
         let mut cursor = Cursor { text, at: 0, offset };
         let (mut descr, mut fortran, mut shape) = (None, None, None);
@@ -63,14 +63,14 @@ impl Header {
         Ok(Self { kind, width, big_endian, fortran_order, shape })
     }
 
-    /// Entries in all, or `None` where their bytes could not even be counted.
+    /// Number of entries, or `None` if their size in bytes overflows.
     pub(super) fn entries(&self) -> Option<usize> {
         let entries = self.shape.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
         entries.checked_mul(self.width.max(1)).map(|_| entries)
     }
 }
 
-/// Kind, width in bytes and byte order behind a type string such as `<f8`.
+/// Kind, width in bytes and byte order of a type string such as `<f8`.
 fn entry_type(descr: &str) -> Option<(Kind, usize, bool)> {
     let &[order, letter, ..] = descr.as_bytes() else { return None };
     if !b"<>|=".contains(&order) {
@@ -88,7 +88,7 @@ fn entry_type(descr: &str) -> Option<(Kind, usize, bool)> {
     Some((kind, width, order == b'>' || (order == b'=' && cfg!(target_endian = "big"))))
 }
 
-/// A place in the header text.
+/// A position in the header text.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     text: &'a [u8],
@@ -101,7 +101,7 @@ impl Cursor<'_> {
         bad("npy", format!("byte {}", self.offset + self.at), reason)
     }
 
-    /// The next byte that is not white space.
+    /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         self.at += rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
@@ -116,7 +116,7 @@ impl Cursor<'_> {
         Err(self.bad(format!("`{}` is expected here", char::from(byte))))
     }
 
-    /// The bytes up to the first one that `belongs` refuses.
+    /// Consumes the bytes before the first one that fails `belongs`.
     fn take(&mut self, belongs: impl Fn(&u8) -> bool) -> String {
         let rest = &self.text[self.at..];
         let taken = &rest[..rest.iter().take_while(|b| belongs(b)).count()];
@@ -124,7 +124,7 @@ impl Cursor<'_> {
         String::from_utf8_lossy(taken).into_owned()
     }
 
-    /// A quoted string; the strings of a header hold no escapes.
+    /// Parses a quoted string; strings in a header contain no escapes.
     fn string(&mut self) -> Result<String> {
         let Some(quote @ (b'\'' | b'"')) = self.peek() else {
             return Err(self.bad("a quoted string is expected here"));
@@ -156,7 +156,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A tuple of sizes: `()`, `(3,)`, `(3, 4)`; old Pythons write `3L`.
+    /// Parses a tuple of sizes: `()`, `(3,)`, `(3, 4)`; old Pythons write `3L`.
     fn shape(&mut self) -> Result<Vec<usize>> {
         let mut shape = Vec::new();
         self.expect(b'(')?;

@@ -1,4 +1,4 @@
-//! Measures from files.
+//! Reading measures from files.
 
 use std::io::{Read, Seek};
 
@@ -9,15 +9,15 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 
 impl Measures {
-    /// From a two-dimensional NumPy array: one measure per row, one point per column.
+    /// Reads a two-dimensional NumPy array: one measure per row, one point per column.
     ///
     /// # Errors
-    /// What is not such an array; what [`from_dense`](Self::from_dense) refuses.
+    /// The input is not such an array; errors of [`from_dense`](Self::from_dense).
     pub fn read_npy(reader: impl Read) -> Result<Self> {
         Self::read_npy_or_empty(reader)?.with_mass()
     }
 
-    /// The same, where measures may have no mass.
+    /// [`read_npy`](Self::read_npy) that admits measures of zero total mass.
     pub(super) fn read_npy_or_empty(reader: impl Read) -> Result<Self> {
         let what = "the table of masses";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
@@ -25,54 +25,55 @@ impl Measures {
         Self::from_dense_or_empty(points, &array.into_f64()?)
     }
 
-    /// From a SciPy sparse `.npz` (CSR, CSC or COO): one measure per row, one point per column.
+    /// Reads a SciPy sparse `.npz` (CSR, CSC or COO): one measure per row, one point per column.
     ///
     /// # Errors
-    /// What is not such a matrix; what [`from_csr`](Self::from_csr) refuses.
+    /// The input is not such a matrix; errors of [`from_csr`](Self::from_csr).
     pub fn read_npz(reader: impl Read + Seek) -> Result<Self> {
         Self::read_npz_or_empty(reader)?.with_mass()
     }
 
-    /// The same, where measures may have no mass.
+    /// [`read_npz`](Self::read_npz) that admits measures of zero total mass.
     pub(super) fn read_npz_or_empty(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
         Self::from_csr_or_empty(matrix.cols, &matrix.start, &matrix.indices, &matrix.values)
     }
 
-    /// From a table of text (CSV, TSV, gzip or not): one measure per row, one point per column, with
-    /// names of columns and of rows where it has them.
+    /// Reads a text table (CSV, TSV, gzip or not): one measure per row, one point per column, with
+    /// names of columns and rows if the table has them.
     ///
     /// # Errors
-    /// What is not such a table ([`table::read`]); what [`from_dense`](Self::from_dense) refuses.
+    /// The input is not such a table ([`table::read`]); errors of [`from_dense`](Self::from_dense).
     pub fn read_csv(reader: impl Read) -> Result<Self> {
         Self::from_table(table::read_matrix(reader)?, None)
     }
 
-    /// From a table of text for points that have names: as [`from_table`](Self::from_table).
+    /// Reads a text table for points that have names, as in [`from_table`](Self::from_table).
     ///
     /// # Errors
-    /// As [`read_csv`](Self::read_csv) and [`matched`](Self::matched).
+    /// Errors of [`read_csv`](Self::read_csv) and [`matched`](Self::matched).
     pub fn read_csv_for(reader: impl Read, names: &[String]) -> Result<Self> {
         let options = table::TableOptions { names, ..table::TableOptions::default() };
         Self::from_table(table::read(reader, &options)?, Some(names))
     }
 
-    /// From a table: names of rows become the [`names`](Self::names) of measures. Where both points
-    /// and columns have names, columns are matched to them, and else they are in the order of the
-    /// points.
+    /// Converts a table; names of rows become the [`names`](Self::names) of measures. If both
+    /// points and columns have names, columns are matched to points; otherwise they are in the
+    /// order of the points.
     ///
     /// # Errors
-    /// As [`from_dense`](Self::from_dense) and [`matched`](Self::matched).
+    /// Errors of [`from_dense`](Self::from_dense) and [`matched`](Self::matched).
     pub fn from_table(table: Table, points: Option<&[String]>) -> Result<Self> {
         Self::from_table_or_empty(table, points)?.with_mass()
     }
 
-    /// The same, where measures may have no mass.
+    /// [`from_table`](Self::from_table) that admits measures of zero total mass.
     pub(super) fn from_table_or_empty(table: Table, points: Option<&[String]>) -> Result<Self> {
         let Table { columns, values, header, ids } = table;
         let both = header.as_deref().zip(points);
         if let Some((header, points)) = both {
-            match_names(header, points).map_err(|error| turned(error, points, ids.as_deref()))?;
+            match_names(header, points)
+                .map_err(|error| suggest_transposing(error, points, ids.as_deref()))?;
         }
         let mut measures = Self::from_dense_or_empty(columns, &values)?;
         if let Some((header, points)) = both {
@@ -85,8 +86,8 @@ impl Measures {
     }
 }
 
-/// Names that do not match, with a word about it where those of rows would.
-fn turned(error: Error, points: &[String], ids: Option<&[String]>) -> Error {
+/// Turns an error about unmatched columns into [`Error::TransposedNames`] if names of rows match.
+fn suggest_transposing(error: Error, points: &[String], ids: Option<&[String]>) -> Error {
     let is_point = |id: &String| points.contains(id);
     match error {
         Error::UnmatchedNames { reason } if ids.is_some_and(|ids| ids.iter().any(is_point)) => {
@@ -126,7 +127,7 @@ mod tests {
         let measures = Measures::read_csv_for(text, &names).unwrap();
         assert_eq!(measures, Measures::from_dense(3, &[3.0, 1.0, 0.0, 0.0, 0.0, 2.0]).unwrap());
         assert_eq!(measures.names().unwrap(), ["S1", "S2"]);
-        // A mass that becomes 0 makes new rows.
+        // A mass that underflows to 0 changes the stored rows.
         let far = Measures::from_dense(2, &[1e-300, 1e300]).unwrap();
         let far = far.with_names(vec!["far".into()]).unwrap().normalized();
         assert_eq!((far.entries(), far.names().unwrap()), (1, &["far".to_owned()][..]));

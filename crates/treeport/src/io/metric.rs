@@ -1,4 +1,4 @@
-//! Ground metrics from files.
+//! Reading ground metrics from files.
 
 use std::io::{Read, Seek};
 
@@ -9,10 +9,10 @@ use crate::error::{Error, Result, show_shape};
 use crate::metric::{Components, Geometry, GroundMetric};
 
 impl GroundMetric {
-    /// Points from a two-dimensional NumPy array, one point per row.
+    /// Reads points from a two-dimensional NumPy array, one point per row.
     ///
     /// # Errors
-    /// What is not such an array; what [`from_points`](Self::from_points) refuses.
+    /// The input is not such an array; errors of [`from_points`](Self::from_points).
     pub fn read_points_npy(reader: impl Read, geometry: impl Into<Geometry>) -> Result<Self> {
         let what = "the table of coordinates";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
@@ -20,11 +20,11 @@ impl GroundMetric {
         Self::from_points(dim, array.into_f64()?, geometry)
     }
 
-    /// Points from a table of text ([`table::read_matrix`]), one point per row, with their names
-    /// where it has names of rows.
+    /// Reads points from a text table ([`table::read_matrix`]), one point per row, with their names
+    /// if the table has names of rows.
     ///
     /// # Errors
-    /// What is not such a table; what [`from_points`](Self::from_points) refuses.
+    /// The input is not such a table; errors of [`from_points`](Self::from_points).
     pub fn read_points_csv(
         reader: impl Read,
         geometry: impl Into<Geometry>,
@@ -32,10 +32,10 @@ impl GroundMetric {
         Self::points_from_table(table::read_matrix(reader)?, geometry)
     }
 
-    /// Points from a table, one per row, with their names where it has names of rows.
+    /// Converts a table to points, one per row, with their names if the table has names of rows.
     ///
     /// # Errors
-    /// What [`from_points`](Self::from_points) refuses.
+    /// Errors of [`from_points`](Self::from_points).
     pub fn points_from_table(
         table: Table,
         geometry: impl Into<Geometry>,
@@ -43,13 +43,12 @@ impl GroundMetric {
         Ok((Self::from_points(table.columns, table.values, geometry)?, table.ids))
     }
 
-    /// Distances from a NumPy array: one axis for a condensed matrix, two for a square one.
-    ///
-    /// Single precision stays single precision.
+    /// Reads distances from a NumPy array: one axis for a condensed matrix, two for a square one.
+    /// Single precision is kept.
     ///
     /// # Errors
-    /// Another shape; what [`from_condensed`](Self::from_condensed) or
-    /// [`from_square`](Self::from_square) refuses.
+    /// The array has another shape; errors of [`from_condensed`](Self::from_condensed) or
+    /// [`from_square`](Self::from_square).
     pub fn read_matrix_npy(reader: impl Read) -> Result<Self> {
         let check = |shape: &[usize]| match *shape {
             [pairs] => points_of(pairs).map(drop),
@@ -66,21 +65,21 @@ impl GroundMetric {
         }
     }
 
-    /// Distances from a table of text ([`table::read_matrix`]): a square matrix, with the names of
-    /// its points where it has names of columns or of rows.
+    /// Reads a square distance matrix from a text table ([`table::read_matrix`]), with the names of
+    /// its points if the table has names of columns or rows.
     ///
     /// # Errors
-    /// What is not such a table; as [`matrix_from_table`](Self::matrix_from_table).
+    /// The input is not such a table; errors of [`matrix_from_table`](Self::matrix_from_table).
     pub fn read_matrix_csv(reader: impl Read) -> Result<(Self, Option<Vec<String>>)> {
         Self::matrix_from_table(table::read_matrix(reader)?)
     }
 
-    /// Distances from a table: a square matrix, with the names of its points where it has names of
-    /// columns or of rows.
+    /// Converts a table to a square distance matrix, with the names of its points if the table has
+    /// names of columns or rows.
     ///
     /// # Errors
-    /// Another shape; names of rows that are not those of the columns in the same order; what
-    /// [`from_square`](Self::from_square) refuses.
+    /// The table is not square; names of rows and columns differ or are in different orders; those
+    /// of [`from_square`](Self::from_square).
     pub fn matrix_from_table(table: Table) -> Result<(Self, Option<Vec<String>>)> {
         let (rows, columns) = (table.rows(), table.columns);
         if rows != columns {
@@ -98,13 +97,13 @@ impl GroundMetric {
         Ok((Self::from_square(rows, &table.values)?, table.header.or(table.ids)))
     }
 
-    /// A graph from a CSV edge list, with the names of its nodes if they are not numbers.
+    /// Reads a graph from a CSV edge list, with the names of its nodes unless they are numbers.
     ///
-    /// Columns and labels are as [`table::read_edges`] describes; `nodes` is the number of nodes if
-    /// the largest label does not tell.
+    /// [`table::read_edges`] describes columns and labels; `nodes` is the number of nodes if it
+    /// exceeds the largest label plus one.
     ///
     /// # Errors
-    /// What is not such a list; what [`from_edges`](Self::from_edges) refuses.
+    /// The input is not such a list; errors of [`from_edges`](Self::from_edges).
     pub fn read_graph_csv(
         reader: impl Read,
         nodes: Option<usize>,
@@ -113,23 +112,23 @@ impl GroundMetric {
         Ok((components.whole()?.clone(), names))
     }
 
-    /// A graph from the sparse adjacency matrix of a SciPy `.npz`: symmetric, or one triangle.
+    /// Reads a graph from the sparse adjacency matrix in a SciPy `.npz`, symmetric or one triangle.
     ///
-    /// A zero that the file spells out is an edge of length 0, as in `scipy.sparse.csgraph`.
+    /// An explicit zero is an edge of length 0, as in `scipy.sparse.csgraph`.
     ///
     /// # Errors
-    /// A matrix that is not square, an edge with another weight the other way; what
-    /// [`from_edges`](Self::from_edges) refuses.
+    /// The matrix is not square, or an edge has different weights in the two triangles; those of
+    /// [`from_edges`](Self::from_edges).
     pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
         Components::read_graph_npz(reader)?.whole().cloned()
     }
 }
 
 impl Components {
-    /// As [`GroundMetric::read_graph_csv`], of a graph in one piece or in several.
+    /// [`GroundMetric::read_graph_csv`] for a graph that need not be connected.
     ///
     /// # Errors
-    /// What is not such a list; what [`from_edges`](Self::from_edges) refuses.
+    /// The input is not such a list; errors of [`from_edges`](Self::from_edges).
     pub fn read_graph_csv(
         reader: impl Read,
         nodes: Option<usize>,
@@ -138,11 +137,11 @@ impl Components {
         Ok((Self::from_edges(list.nodes, &list.edges)?, list.names))
     }
 
-    /// As [`GroundMetric::read_graph_npz`], of a graph in one piece or in several.
+    /// [`GroundMetric::read_graph_npz`] for a graph that need not be connected.
     ///
     /// # Errors
-    /// A matrix that is not square, an edge with another weight the other way; what
-    /// [`from_edges`](Self::from_edges) refuses.
+    /// The matrix is not square, or an edge has different weights in the two triangles; those of
+    /// [`from_edges`](Self::from_edges).
     pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
         if matrix.rows != matrix.cols {
@@ -160,7 +159,7 @@ impl Components {
         let mut edges = Vec::with_capacity(matrix.values.len());
         for from in 0..matrix.rows {
             for (&to, &forth) in matrix.indices[row(from)].iter().zip(&matrix.values[row(from)]) {
-                // NaN differs from itself; the graph's own check names it.
+                // NaN differs from itself; the constructor of the graph reports it.
                 match weight(to, from) {
                     Some(back) if back != forth && !(back.is_nan() || forth.is_nan()) => {
                         return Err(Error::Asymmetric { from, to, forth, back });
@@ -173,7 +172,7 @@ impl Components {
     }
 }
 
-/// The number of points with that many pairs.
+/// Returns the number of points whose number of pairs is `pairs`.
 fn points_of(pairs: usize) -> Result<usize> {
     // (n − 1)² ≤ n(n − 1) < n², so the root rounded down is n − 1.
     let n = pairs.saturating_mul(2).isqrt() + 1;
@@ -285,7 +284,7 @@ mod tests {
         assert!(matches!(apart, Err(Error::Disconnected { components: 3, node: 3 })));
     }
 
-    /// The adjacency matrix of a path 0, 1, 2 from its stored entries, sorted.
+    /// Adjacency matrix of the path 0, 1, 2 from its stored entries, sorted.
     fn adjacency(cols: usize, entries: &[(usize, usize, f64)]) -> Result<GroundMetric> {
         let start = (0..4).map(|r| entries.iter().filter(|e| e.0 < r).count()).collect();
         let indices = entries.iter().map(|e| e.1).collect();

@@ -1,10 +1,10 @@
-//! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other
-//! tools leave them, and our own trees and forests ([`Tree::save`](crate::Tree::save),
-//! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all.
+//! File formats, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables of
+//! other tools, and our own trees and forests ([`Tree::save`](crate::Tree::save),
+//! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes files atomically.
 //!
-//! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file,
-//! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
-//! that really arrive, never with the size a header announces.
+//! Every reader of foreign formats takes a [`Read`](std::io::Read), so that files, pipes and byte
+//! slices work alike. Headers are not trusted: memory grows with the bytes that arrive, never with
+//! the size that a header announces.
 
 pub mod biom;
 mod clouds;
@@ -30,7 +30,7 @@ pub use model_file::ModelFile;
 use crate::error::{Error, Result, show_shape};
 use crate::memory;
 
-/// An array as a file holds it, in C order.
+/// An array read from a file, in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// Entries along each axis; empty for a single value.
@@ -39,14 +39,14 @@ pub struct Array {
     pub data: Data,
 }
 
-/// The entries of an [`Array`]. All integer types and booleans widen to `i64`.
+/// The entries of an [`Array`]. Integers of any width and booleans widen to `i64`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Single precision, kept so that a large matrix stays small.
+    /// Single precision, kept to save memory for large matrices.
     F32(Vec<f32>),
     /// Double precision.
     F64(Vec<f64>),
-    /// Integers of any width, and booleans as 0 and 1.
+    /// Integers, and booleans as 0 and 1.
     I64(Vec<i64>),
     /// Byte or Unicode strings of fixed width, without their padding.
     Text(Vec<String>),
@@ -63,15 +63,15 @@ impl Data {
         }
     }
 
-    /// Whether there is no entry.
+    /// Checks whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The entries as `f64`; `f64` data moves without a copy.
+    /// Converts the entries to `f64`; `f64` data moves without a copy.
     ///
     /// # Errors
-    /// They are text.
+    /// The entries are text.
     pub fn into_f64(self) -> Result<Vec<f64>> {
         match self {
             Self::F64(values) => Ok(values),
@@ -88,7 +88,7 @@ impl Data {
 }
 
 impl Array {
-    /// The entries as `f64`: see [`Data::into_f64`].
+    /// Converts the entries to `f64`; see [`Data::into_f64`].
     ///
     /// # Errors
     /// The array holds text.
@@ -96,10 +96,10 @@ impl Array {
         self.data.into_f64()
     }
 
-    /// The entries as indices from 0.
+    /// Converts the entries to indices counted from 0.
     ///
     /// # Errors
-    /// The array does not hold integers, or one of them is negative.
+    /// The entries are not integers, or one is negative.
     pub fn to_indices(&self) -> Result<Vec<usize>> {
         let Data::I64(values) = &self.data else {
             return Err(bad("npy", "entries", "integers are expected"));
@@ -113,7 +113,7 @@ impl Array {
         values.iter().enumerate().map(index).collect()
     }
 
-    /// Rows and columns of a table.
+    /// Returns the numbers of rows and columns of a table.
     ///
     /// # Errors
     /// The array does not have two axes.
@@ -133,7 +133,7 @@ fn rows_and_columns(shape: &[usize], what: &str) -> Result<(usize, usize)> {
     }
 }
 
-/// A file that does not parse.
+/// Returns the error for a file that does not parse.
 pub(crate) fn bad(
     format: &'static str,
     place: impl Into<String>,

@@ -1,4 +1,4 @@
-//! Models in files: a tree's file, a forest's, or Newick text by its name.
+//! Files of models: a tree file, a forest file or Newick text.
 
 use std::path::Path;
 
@@ -11,18 +11,18 @@ use crate::model::Model;
 
 in_files! {
     Model, decode_model,
-    /// Writes the file of the tree ([`Tree::save`](crate::Tree::save)) or of the forest ([`Forest::save`](crate::Forest::save)), whole or
-    /// not at all.
+    /// Writes the file of the tree ([`Tree::save`](crate::Tree::save)) or of the forest
+    /// ([`Forest::save`](crate::Forest::save)) atomically.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
 }
 
 impl Model {
-    /// The bytes of the file that [`Model::save`] writes; the same model gives the same bytes.
+    /// Returns the bytes of the file that [`Model::save`] writes; equal models give equal bytes.
     ///
     /// # Errors
-    /// The names take more than the 100 MB a header may have.
+    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         match self {
             Self::Tree(tree) => tree.to_bytes(),
@@ -30,38 +30,39 @@ impl Model {
         }
     }
 
-    /// Reads a model whatever it is in: our own file, or Newick text, where several trees make a forest
-    /// of equal weights. The name of the file tells, or else its first bytes. `names` are the points in
-    /// their order, to which the leaves of Newick text are matched.
+    /// Reads a model from our own format or from Newick text, where several trees make a forest of
+    /// equal weights. The extension, or else the first bytes, tell the format. `names` are the
+    /// points in order; the leaves of Newick text are matched to them.
     ///
     /// # Errors
-    /// As [`Model::load`] and [`Tree::from_newick_with`](crate::Tree::from_newick_with); names of another number than the points, or
-    /// the names that the model has in another order.
+    /// Errors of [`Model::load`] and [`Tree::from_newick_with`](crate::Tree::from_newick_with); the
+    /// number of names differs from the number of points, or the names are those of the model in
+    /// another order.
     pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
         Ok(ModelFile::read(path, names)?.model)
     }
 }
 
 impl ModelFile {
-    /// As [`Model::read`], with whatever else the file holds.
+    /// [`Model::read`] that keeps the additional content of the file.
     ///
     /// # Errors
-    /// As [`Model::read`].
+    /// Errors of [`Model::read`].
     pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
         Input::open(path, Wanted::Model, None)?.model(names)
     }
 
-    /// The model in the bytes of a file of ours called `path`, with names for its points.
+    /// Decodes a model in our format and names its points; error messages name `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path, names: Option<&[String]>) -> Result<Self> {
         let file = model_file::decode(bytes, path)?;
         Ok(Self { model: named(file.model, names)?, ..file })
     }
 }
 
-/// A model with names for its points, where there are any.
+/// Names the points of a model if `names` are given.
 fn named(model: Model, names: Option<&[String]>) -> Result<Model> {
     let Some(names) = names else { return Ok(model) };
-    // Other names are other words for the same points; the same names in another order are not.
+    // Different names rename the points; the model's own names in another order are an error.
     let own = model.names().unwrap_or_default();
     if own != names && own.len() == names.len() && match_names(names, own).is_ok() {
         let differ = own.iter().zip(names).position(|(own, given)| own != given);
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(Model::read(&path, None).unwrap(), model);
         std::fs::write(&path, &zipped[..zipped.len() - 9]).unwrap();
         assert!(matches!(Model::read(&path, None), Err(Error::Read { .. })));
-        // Neither the ending nor its absence keeps Newick text from being read.
+        // Newick text is read with any extension or none.
         for name in ["nwk.gz", "a.txt.gz", "a"] {
             let path = folder.path().join(name);
             std::fs::write(&path, &zipped).unwrap();

@@ -1,8 +1,8 @@
-//! A model's file with what belongs to it: how to calibrate its estimates, and the ground metric.
+//! A model's file with its additional content: the calibration of estimates and the ground metric.
 //!
-//! Both are optional and stand beside the model, so that whatever reads the model alone reads these
-//! files too: keys `calibration` and `metric` of the header entry, the tensors `metric.…`, and one
-//! more checksum, `extra_checksum`, over all of them.
+//! Both are optional and stored beside the model, so that readers of the model alone can read these
+//! files too: keys `calibration` and `metric` of the header entry, the tensors `metric.…`, and a
+//! second checksum, `extra_checksum`, over all of them.
 //!
 //! | metric | tensors |
 //! | --- | --- |
@@ -27,7 +27,7 @@ use crate::metric::{GroundMetric, Period, PointMetric, Storage};
 use crate::model::Model;
 use crate::names::Named;
 
-/// What a model's file can hold: everything that was fitted.
+/// Content of a model's file: everything that was fitted.
 ///
 /// # Example
 /// ```
@@ -43,27 +43,27 @@ use crate::names::Named;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ModelFile {
-    /// What answers.
+    /// The tree or forest.
     pub model: Model,
-    /// What labels have told about its estimates.
+    /// Calibration of its estimates from labels.
     pub calibration: Option<Calibration>,
-    /// The distances between the points.
+    /// Distances between the points.
     pub metric: Option<GroundMetric>,
 }
 
 in_files! {
     ModelFile, decode,
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// A metric over another number of points than the model's; the file cannot be written.
+    /// The metric and the model have different numbers of points; the file cannot be written.
 }
 
 impl ModelFile {
-    /// The bytes of the file; the same contents give the same bytes.
+    /// Returns the bytes of the file; equal content gives equal bytes.
     ///
     /// # Errors
-    /// As [`ModelFile::save`], but for writing.
+    /// Errors of [`ModelFile::save`], except for writing.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         if let Some(metric) = &self.metric
             && metric.points() != self.model.points()
@@ -99,10 +99,10 @@ impl ModelFile {
     }
 }
 
-/// The tree or the forest in the bytes of a file called `path`.
+/// Decodes a tree or forest file; error messages name `path`.
 pub(super) fn decode_model(bytes: &[u8], path: &Path) -> Result<Model> {
     match tree::decode(bytes, path) {
-        // What a tree's file lacks says more where it is no forest's either.
+        // If the file is neither, the error of the tree says more.
         Err(not_a_tree @ Error::NotATree { .. }) => match forest::decode(bytes, path) {
             Err(Error::NotAForest { .. }) => Err(not_a_tree),
             forest => Ok(Model::Forest(forest?)),
@@ -116,7 +116,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     let content = if model.tree().is_some() { Content::Tree } else { Content::Forest };
     let file = File::open(content, bytes, path)?;
     let (calibration, metric) = (file.key("calibration"), file.key("metric"));
-    let Some(said) = file.key("extra_checksum").and_then(Value::as_str) else {
+    let Some(stored) = file.key("extra_checksum").and_then(Value::as_str) else {
         return match calibration.or(metric) {
             None => Ok(ModelFile { model, calibration: None, metric: None }),
             Some(_) => Err(file.missing("extra_checksum")),
@@ -124,8 +124,8 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     };
     let tensors = metric.map(|value| tensors_of(&file, value)).transpose()?.unwrap_or_default();
     let found = checksum(calibration.into_iter().chain(metric), &tensors);
-    if said != found {
-        let reason = format!("its second checksum is {said}, but the contents give {found}");
+    if stored != found {
+        let reason = format!("its second checksum is {stored}, but the contents give {found}");
         return Err(file.damaged(reason));
     }
     let calibration =
@@ -143,8 +143,8 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     Ok(ModelFile { model, calibration, metric })
 }
 
-/// CRC-32 of what stands beside the model. The text of a JSON value is the same after reading it
-/// again: keys are sorted, and numbers come back to the last bit.
+/// CRC-32 over the additional content. The text of a JSON value survives a round trip: keys are
+/// sorted, and numbers are exact to the last bit.
 fn checksum<'a>(keys: impl Iterator<Item = &'a Value>, tensors: &[&[u8]]) -> String {
     let sum = keys.fold(Checksum::default(), |sum, value| {
         let text = value.to_string();
@@ -193,7 +193,8 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
 
 pub(crate) type Tensors<'a> = Vec<(&'static str, Dtype, Cow<'a, [u8]>)>;
 
-/// A metric in words and numbers; a promise about a matrix is part of it.
+/// Converts a metric to a JSON value and tensors; [`GroundMetric::is_metric`] of a matrix is
+/// included.
 pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     let doubles = |values: &[f64]| -> Cow<'_, [u8]> {
         values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
@@ -201,7 +202,7 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     if let (Some((dim, coordinates)), Some(name)) = (metric.coordinates(), metric.point_metric()) {
         let mut keys =
             vec![("dim", json!(dim)), ("kind", json!("points")), ("name", json!(name.name()))];
-        // Only where there is one, so that files without periods keep their bytes.
+        // Written only if there is a period, so that other files keep their bytes.
         keys.extend(metric.period().map(|period| ("period", period_value(period))));
         return (object(keys), vec![("metric.coordinates", Dtype::F64, doubles(coordinates))]);
     }
@@ -231,7 +232,7 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     (object(keys), vec![("metric.distances", dtype, bytes)])
 }
 
-/// A period as a number, or as a list with null for coordinates that have none.
+/// Converts a period to a number, or to a list with null for coordinates without a period.
 fn period_value(period: &Period) -> Value {
     match period {
         Period::All(period) => json!(period),
@@ -249,7 +250,7 @@ fn read_period(value: &Value) -> Option<Period> {
     Some(Period::Each(value.as_array()?.iter().map(one).collect::<Option<_>>()?))
 }
 
-/// The tensors of a metric, in the order in which they are written.
+/// Returns the tensors of a metric, in the order in which they are written.
 pub(crate) fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [u8]>> {
     match value.get("kind").and_then(Value::as_str) {
         Some("points") => Ok(vec![file.tensor("metric.coordinates", Dtype::F64)?]),
@@ -267,7 +268,7 @@ pub(crate) fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [
     }
 }
 
-/// The metric of `n` points; `None` where words are missing.
+/// Decodes the metric of `n` points; `None` if keys or tensors are missing.
 pub(crate) fn read_metric(
     value: &Value,
     tensors: &[&[u8]],
@@ -331,7 +332,7 @@ mod tests {
         ]
     }
 
-    /// All that a metric holds, to the last bit.
+    /// All parts of a metric, for a bitwise comparison.
     fn contents(metric: &GroundMetric) -> String {
         let (points, matrix) = (metric.coordinates(), metric.matrix());
         format!("{metric:?} {} {points:?} {matrix:?} {:?}", metric.is_metric(), metric.edges())
@@ -380,7 +381,7 @@ mod tests {
                 let read = again.metric.as_ref().expect("a metric");
                 assert_eq!(contents(read), contents(&metric));
                 assert_eq!(again.to_bytes().unwrap(), bytes);
-                // Whoever wants the model alone takes it from the same file.
+                // Readers of the model alone read the same file.
                 assert_eq!(Model::from_bytes(&bytes).unwrap(), file.model);
             }
         }
@@ -404,7 +405,7 @@ mod tests {
             for at in 0..good.len() {
                 let mut bytes = good.clone();
                 bytes[at] ^= 1;
-                // Blanks and names that nobody reads may change; what is read may not.
+                // Unused whitespace and names of keys may change; decoded content may not.
                 let Ok(read) = ModelFile::from_bytes(&bytes) else { continue };
                 assert_eq!((read.model, read.calibration), (file.model.clone(), file.calibration));
                 assert_eq!(read.metric.as_ref().map(contents), Some(contents(&metric)), "{at}");

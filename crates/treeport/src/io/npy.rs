@@ -1,7 +1,7 @@
-//! NumPy `.npy` arrays, read and written.
+//! Reading and writing NumPy `.npy` arrays.
 //!
-//! Entries are decoded as they arrive, a chunk at a time: a header that announces a million million
-//! entries costs nothing until the bytes are really there.
+//! Entries are decoded chunk by chunk as they arrive: a header that announces 10¹² entries
+//! allocates nothing until the bytes are there.
 
 use std::io::{self, Read, Write};
 
@@ -12,26 +12,27 @@ use crate::memory;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longest header taken for one; NumPy itself stops at 10,000 bytes.
+/// Longest header accepted; NumPy's own limit is 10,000 bytes.
 const MAX_HEADER: usize = 1 << 16;
 
-/// Bytes decoded at a time: large enough for fast reads, small against any array that matters.
+/// Bytes decoded at a time: large enough for fast reads, small compared to a large array.
 const CHUNK: usize = 1 << 16;
 
 /// Reads one array of floats, integers, booleans or fixed-width strings (format 1, 2 or 3).
 ///
-/// Fortran order is turned into C order, and any byte order into the machine's.
+/// Fortran order is converted to C order, and any byte order to the native one.
 ///
 /// # Errors
-/// What is not an array, holds Python objects, or does not have the length its header announces.
+/// The input is not an array, holds Python objects, or is longer or shorter than its header
+/// announces.
 pub fn read(reader: impl Read) -> Result<Array> {
     read_if(reader, |_| Ok(()))
 }
 
-/// [`read`], unless `check` refuses the shape, before anything else is read.
+/// [`read`] with a check of the shape before any entry is read.
 ///
 /// # Errors
-/// As [`read`], and those of `check`.
+/// Errors of [`read`] and of `check`.
 pub(super) fn read_if(
     mut reader: impl Read,
     check: impl FnOnce(&[usize]) -> Result<()>,
@@ -51,7 +52,7 @@ pub(super) fn read_if(
     Ok(Array { shape: header.shape, data })
 }
 
-/// The header, and the byte at which the entries start.
+/// Reads the header; returns it with the byte offset of the entries.
 fn read_header(reader: &mut impl Read) -> Result<(Header, usize)> {
     let mut lead = [0; 12];
     let got = fill(reader, &mut lead[..8], 0)?;
@@ -65,7 +66,7 @@ fn read_header(reader: &mut impl Read) -> Result<(Header, usize)> {
     let got = fill(reader, &mut lead[8..8 + wide], 8)?;
     let length = lead[8..8 + wide].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
     if got < wide || length > MAX_HEADER {
-        return Err(bad("npy", "byte 8", format!("a header of {length} bytes is no header")));
+        return Err(bad("npy", "byte 8", format!("a header of {length} bytes is too long")));
     }
     let mut text = vec![0; length];
     let start = 8 + wide;
@@ -75,7 +76,7 @@ fn read_header(reader: &mut impl Read) -> Result<(Header, usize)> {
     Ok((Header::parse(&text, start)?, start + length))
 }
 
-/// Reads until `buffer` is full or the input ends; the number of bytes read.
+/// Reads until `buffer` is full or the input ends; returns the number of bytes read.
 fn fill(reader: &mut impl Read, buffer: &mut [u8], at: usize) -> Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -103,7 +104,7 @@ fn read_data(
         }
         u64::from_le_bytes(word)
     };
-    let whole = |at: usize, value: u64| {
+    let unsigned = |at: usize, value: u64| {
         i64::try_from(value).map_err(|_| bad("npy", format!("entry {at}"), "it exceeds 2^63 - 1"))
     };
     let signed = |bytes: &[u8]| {
@@ -119,7 +120,7 @@ fn read_data(
             decode(reader, place, |_, b| Ok(f64::from_bits(entry(b)))).map(Data::F64)
         }
         (Kind::Signed, _) => decode(reader, place, |_, b| Ok(signed(b))).map(Data::I64),
-        (Kind::Unsigned, _) => decode(reader, place, |at, b| whole(at, entry(b))).map(Data::I64),
+        (Kind::Unsigned, _) => decode(reader, place, |at, b| unsigned(at, entry(b))).map(Data::I64),
         (Kind::Bytes | Kind::Unicode, _) => {
             if header.width > CHUNK {
                 return Err(bad("npy", "header", "its strings are too wide to be names"));
@@ -129,7 +130,7 @@ fn read_data(
     }
 }
 
-/// A fixed-width string without its padding.
+/// Decodes a fixed-width string without its padding.
 fn text(bytes: &[u8], header: &Header) -> String {
     let text: String = if header.kind == Kind::Bytes {
         String::from_utf8_lossy(bytes).into_owned()
@@ -143,7 +144,7 @@ fn text(bytes: &[u8], header: &Header) -> String {
     text.trim_end_matches('\0').to_owned()
 }
 
-/// How many entries of what width follow, and from which byte on.
+/// Width and number of the entries, and the byte offset of the first.
 #[derive(Clone, Copy)]
 struct Place {
     width: usize,
@@ -169,7 +170,7 @@ fn decode<T>(
         let at = start + values.len() * width;
         let got = fill(reader, &mut buffer[..wanted], at)?;
         if values.is_empty() && got == wanted {
-            // A whole chunk is there, so that the header may mean what it says.
+            // A whole chunk has arrived, so the announced size is plausible.
             memory::check(step, memory::size_of::<T>(&[entries]), fewer)?;
         }
         memory::grow(&mut values, step, got / width, fewer)?;
@@ -193,15 +194,15 @@ fn to_c_order(shape: &[usize], data: Data) -> Result<Data> {
     })
 }
 
-/// Entries with the first axis fastest, reordered so that the last one is.
+/// Reorders entries from Fortran to C order.
 fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Result<Vec<T>> {
     let mut index = vec![0; shape.len()];
     let mut at = 0;
-    let step = format_args!("turning an array of {} entries in Fortran order", values.len());
-    let mut turned = memory::with_capacity(step, values.len(), "save it in C order")?;
+    let step = format_args!("converting an array of {} entries from Fortran order", values.len());
+    let mut reordered = memory::with_capacity(step, values.len(), "save it in C order")?;
     for _ in 0..values.len() {
-        turned.push(values[at].clone());
-        // Count up the index, last axis fastest, and keep its Fortran position in step.
+        reordered.push(values[at].clone());
+        // Increment the index, last axis fastest, and update its position in Fortran order.
         let mut stride = values.len();
         for axis in (0..shape.len()).rev() {
             stride /= shape[axis];
@@ -214,7 +215,7 @@ fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Result<Vec<T>> {
             at -= stride * shape[axis];
         }
     }
-    Ok(turned)
+    Ok(reordered)
 }
 
 /// Writes `data` as a `float64` array.
@@ -236,19 +237,18 @@ pub fn write_f64(shape: &[usize], data: &[f64], out: impl Write) -> io::Result<(
 }
 
 /// Writes `data` as an `int64` array.
-///
 /// # Errors
-/// As [`write_f64`].
+/// Errors of [`write_f64`].
 pub fn write_i64(shape: &[usize], data: &[i64], out: impl Write) -> io::Result<()> {
     write("<i8", shape, data, |v| v.to_le_bytes(), out)
 }
 
-/// Writes one byte string of three letters, as SciPy names its sparse formats.
+/// Writes one byte string of three letters, the type of SciPy's format names.
 pub(super) fn write_name(name: [u8; 3], out: impl Write) -> io::Result<()> {
     write("|S3", &[], &[name], |name| *name, out)
 }
 
-/// Writes texts as an array of Unicode strings, as wide as the longest.
+/// Writes strings as an array of Unicode strings, as wide as the longest.
 pub(super) fn write_texts(texts: &[String], mut out: impl Write) -> io::Result<()> {
     let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
     if 4 * width > CHUNK {
@@ -289,8 +289,7 @@ pub(super) fn write<T, const N: usize>(
     Ok(())
 }
 
-/// Writes what comes before the entries of a `float64` array, for entries that follow later as
-/// little-endian bytes.
+/// Writes the header of a `float64` array; the caller writes the entries as little-endian bytes.
 ///
 /// # Errors
 /// The output fails.

@@ -1,10 +1,10 @@
-//! Arrays of every type, order and version, and every way they can be wrong.
+//! Tests of arrays of every type, order and version, valid and damaged.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A file with the given type and axis order around raw bytes.
+/// Builds a file with the given type and axis order around raw bytes.
 fn file(version: u8, descr: &str, fortran: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
     let mut file = MAGIC.to_vec();
@@ -89,7 +89,7 @@ fn damaged_files_say_where() {
     assert!(message(&file(1, "|S99999", "False", "(1,)", &[])).contains("too wide"));
     assert!(message(&file(1, "<u8", "False", "(1,)", &[0xff; 8])).contains("entry 0: it exceeds"));
     let long = [MAGIC, &[2, 0, 0xff, 0xff, 0xff, 0xff][..]].concat();
-    assert!(message(&long).contains("4294967295 bytes is no header"));
+    assert!(message(&long).contains("4294967295 bytes is too long"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! NumPy `.npz` archives, and the sparse matrices SciPy keeps in them.
+//! NumPy `.npz` archives, and SciPy sparse matrices in them.
 //!
 //! An archive is a zip of `.npy` members, stored or deflated. `scipy.sparse.save_npz` writes the
 //! members `format`, `shape`, `data` and, by format, `indices` and `indptr` or `row` and `col`.
@@ -15,10 +15,10 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::sparse::Csr;
 
-/// Reads all arrays of an archive, by name (without `.npy`).
+/// Reads all arrays of an archive, keyed by name without `.npy`.
 ///
 /// # Errors
-/// What is not a zip archive, or a member that is not an array; names the member.
+/// The input is not a zip archive, or a member is not an array; the error names the member.
 pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
     let mut archive = open(reader)?;
     let mut arrays = BTreeMap::new();
@@ -33,19 +33,19 @@ pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
     Ok(arrays)
 }
 
-/// Reads one array of an archive by its name, and none of the others.
+/// Reads one array of an archive and skips all others.
 ///
 /// # Errors
-/// What is not a zip archive, has no such member, or one that is not an array.
+/// The input is not a zip archive, or the member is missing or not an array.
 pub fn read_one(reader: impl Read + Seek, name: &str) -> Result<Array> {
-    take(&mut open(reader)?, name, "")
+    read_member(&mut open(reader)?, name, "")
 }
 
 pub(super) fn open<R: Read + Seek>(reader: R) -> Result<ZipArchive<R>> {
     ZipArchive::new(reader).map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))
 }
 
-/// The same complaint, with the member it is about.
+/// Adds the member's name to an error.
 pub(super) fn inside(member: &str, error: Error) -> Error {
     match error {
         Error::Parse { place, reason, .. } => {
@@ -55,22 +55,22 @@ pub(super) fn inside(member: &str, error: Error) -> Error {
     }
 }
 
-/// Reads a SciPy sparse matrix in CSR, CSC or COO format, and no member that it does not need.
+/// Reads a SciPy sparse matrix in CSR, CSC or COO format, and only the members that it needs.
 ///
-/// Columns come out in increasing order; entries at the same place add up, as in SciPy.
+/// Columns are in increasing order; duplicate entries add up, as in SciPy.
 ///
 /// # Errors
-/// A member that is missing, another format, or bounds and indices that do not fit the shape.
+/// A member is missing, the format is another, or bounds and indices do not fit the shape.
 pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
     let archive = &mut open(reader)?;
-    let format = match take(archive, "format", SPARSE)?.data {
+    let format = match read_member(archive, "format", SPARSE)?.data {
         Data::Text(names) if names.len() == 1 => names[0].clone(),
         _ => return Err(bad("npz", "member `format`", "one string is expected")),
     };
     let [rows, cols] = indices(archive, "shape")?[..] else {
         return Err(bad("npz", "member `shape`", "two numbers are expected"));
     };
-    let values = take(archive, "data", SPARSE)?.into_f64().map_err(|e| inside("data", e))?;
+    let values = read_member(archive, "data", SPARSE)?.into_f64().map_err(|e| inside("data", e))?;
     let count = values.len();
     match format.as_str() {
         "csr" => {
@@ -98,11 +98,11 @@ pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
     }
 }
 
-/// What an archive without a member is not.
+/// Completes the error about a missing member.
 const SPARSE: &str = "; a matrix saved by scipy.sparse is expected";
 
-/// One member, where it is there.
-pub(super) fn take_if_there<R: Read + Seek>(
+/// Reads one member if the archive has it.
+pub(super) fn read_optional_member<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     name: &str,
 ) -> Result<Option<Array>> {
@@ -111,11 +111,11 @@ pub(super) fn take_if_there<R: Read + Seek>(
         Err(error) => return Err(bad("npz", format!("member `{name}`"), error.to_string())),
         Ok(_) => {}
     }
-    take(archive, name, "").map(Some)
+    read_member(archive, name, "").map(Some)
 }
 
-/// One member, and only that.
-pub(super) fn take<R: Read + Seek>(
+/// Reads one member; `expected` completes the error if it is missing.
+pub(super) fn read_member<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     name: &str,
     expected: &str,
@@ -128,10 +128,10 @@ pub(super) fn take<R: Read + Seek>(
 }
 
 fn indices<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str) -> Result<Vec<usize>> {
-    take(archive, name, SPARSE)?.to_indices().map_err(|e| inside(name, e))
+    read_member(archive, name, SPARSE)?.to_indices().map_err(|e| inside(name, e))
 }
 
-/// One index below `limit` for each of the `entries`.
+/// Reads `entries` indices and checks that each is below `limit`.
 fn places<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     name: &str,
@@ -151,7 +151,7 @@ fn places<R: Read + Seek>(
     }
 }
 
-/// The bounds of `lines` compressed rows or columns.
+/// Reads the row or column bounds of a compressed matrix with `lines` rows or columns.
 fn bounds<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     lines: usize,
@@ -171,8 +171,8 @@ fn bounds<R: Read + Seek>(
     Ok(start)
 }
 
-/// Refuses a shape that promises far more rows than there are entries: their bounds would need
-/// memory that the file did not pay for.
+/// Refuses a shape with far more rows than entries: the row bounds would need much more memory than
+/// the file has bytes.
 fn check_rows(rows: usize, entries: usize) -> Result<()> {
     if rows > 1_000_000 + entries.saturating_mul(16) {
         let reason = format!("{rows} rows for {entries} values; nearly all would be empty");
@@ -181,7 +181,7 @@ fn check_rows(rows: usize, entries: usize) -> Result<()> {
     Ok(())
 }
 
-/// Compressed rows from entries in any order; those of a row keep their order.
+/// Groups entries in any order into compressed rows; the entries of a row keep their order.
 fn gather(
     rows: usize,
     cols: usize,
@@ -208,14 +208,14 @@ fn gather(
     Ok(csr)
 }
 
-/// Refuses a second copy of so many entries, if it does not fit.
+/// Checks that a second copy of `entries` entries fits into memory.
 fn check_copy(entries: usize) -> Result<()> {
     let step = format_args!("sorting a sparse matrix of {entries} entries");
     let sorted = "save it as CSR with sorted indices";
     memory::check(step, memory::size_of::<(usize, f64)>(&[entries]), sorted)
 }
 
-/// The same matrix with the columns of every row strictly increasing; repeated entries add up.
+/// Sorts the columns of every row and adds up duplicates.
 fn sorted(csr: Csr) -> Result<Csr> {
     let increasing = |w: &[usize]| csr.indices[w[0]..w[1]].is_sorted_by(|a, b| a < b);
     if csr.start.windows(2).all(increasing) {
@@ -240,7 +240,7 @@ fn sorted(csr: Csr) -> Result<Csr> {
     Ok(all)
 }
 
-/// Writes a matrix so that `scipy.sparse.load_npz` reads it, with stored members.
+/// Writes a matrix in the format of `scipy.sparse.load_npz`, uncompressed.
 ///
 /// # Errors
 /// The output fails, or a number exceeds `i64`.
@@ -253,22 +253,22 @@ pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
     })
 }
 
-/// The three lists of a matrix in compressed rows, as in [`Csr`], in the order of the file.
+/// The three arrays of a [`Csr`], in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entries {
     /// Columns, as little-endian `i64`.
     Indices,
-    /// Bounds of the rows, one more than rows, as little-endian `i64`.
+    /// Row bounds, one more than rows, as little-endian `i64`.
     Start,
     /// Values, as little-endian `f64`.
     Values,
 }
 
-/// Writes a matrix of so many entries that is not in memory: `put` writes the bytes of each list.
-/// It is the file that [`write_csr`] writes.
+/// Writes the file of [`write_csr`] for a matrix that is not in memory; `put` writes the bytes of
+/// each array.
 ///
 /// # Errors
-/// The output fails, or what `put` says.
+/// The output or `put` fails.
 pub fn write_csr_with(
     shape: [usize; 2],
     entries: usize,
@@ -276,48 +276,48 @@ pub fn write_csr_with(
     put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut failed = None;
-    let out = Patient { out, failed: &mut failed, at: 0, end: 0 };
+    let out = DeferredErrors { out, failed: &mut failed, at: 0, end: 0 };
     let written = write_members(shape, entries, out, put);
     failed.map_or(written, Err)
 }
 
-/// Writes an archive whose members `write` writes, each by [`member`].
+/// Writes an archive; `write` writes its members, each by [`member`].
 ///
 /// # Errors
-/// The output fails, or what `write` says.
+/// The output or `write` fails.
 pub(super) fn write_archive<W: Write + Seek>(
     out: W,
-    write: impl FnOnce(&mut ZipWriter<Patient<'_, W>>) -> io::Result<()>,
+    write: impl FnOnce(&mut ZipWriter<DeferredErrors<'_, W>>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut failed = None;
-    let mut archive = ZipWriter::new(Patient { out, failed: &mut failed, at: 0, end: 0 });
+    let mut archive = ZipWriter::new(DeferredErrors { out, failed: &mut failed, at: 0, end: 0 });
     let written = write(&mut archive);
     let written = written.and_then(|()| archive.finish().map(drop).map_err(into_io));
     failed.map_or(written, Err)
 }
 
-/// Writes numbers as bytes, a chunk at a time.
+/// Writes numbers as bytes, chunk by chunk.
 fn put<T>(out: &mut dyn Write, values: &[T], bytes: fn(&T) -> [u8; 8]) -> io::Result<()> {
     values
         .chunks(CHUNK)
         .try_for_each(|chunk| out.write_all(&chunk.iter().flat_map(bytes).collect::<Vec<u8>>()))
 }
 
-/// Numbers between two writes.
+/// Numbers per chunk.
 const CHUNK: usize = 1 << 13;
 
-/// An output that tells of its failure only through `failed`, and from then on forgets what it gets:
-/// an archive that cannot be finished says so on stderr when it is dropped.
-pub(super) struct Patient<'a, W> {
+/// An output that records its first error in `failed`, reports success and discards later writes,
+/// because an unfinished archive prints to stderr when it is dropped.
+pub(super) struct DeferredErrors<'a, W> {
     out: W,
     failed: &'a mut Option<io::Error>,
-    /// Where the archive believes to be, and where its end is.
+    /// Position and end of the file as the archive sees them.
     at: u64,
     end: u64,
 }
 
-impl<W> Patient<'_, W> {
-    /// Does something, unless something has failed.
+impl<W> DeferredErrors<'_, W> {
+    /// Runs `act` unless an earlier one has failed.
     fn attempt<T>(&mut self, act: impl FnOnce(&mut W) -> io::Result<T>) {
         if self.failed.is_none() {
             *self.failed = act(&mut self.out).err();
@@ -325,7 +325,7 @@ impl<W> Patient<'_, W> {
     }
 }
 
-impl<W: Write> Write for Patient<'_, W> {
+impl<W: Write> Write for DeferredErrors<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(|out| out.write_all(bytes));
         self.at += bytes.len() as u64;
@@ -339,7 +339,7 @@ impl<W: Write> Write for Patient<'_, W> {
     }
 }
 
-impl<W: Seek> Seek for Patient<'_, W> {
+impl<W: Seek> Seek for DeferredErrors<'_, W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
             SeekFrom::Start(at) => Some(at),

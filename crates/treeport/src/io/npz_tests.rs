@@ -1,4 +1,4 @@
-//! Sparse matrices in every format, and every way their members can disagree.
+//! Tests of sparse matrices in every format, and of members that disagree.
 #![expect(clippy::cast_possible_wrap, reason = "test matrices are tiny")]
 
 use std::io::Cursor;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A sparse archive from its members; the index members in the order of the names.
+/// Builds a sparse archive; index members are in the order of `places`.
 fn archive(format: [u8; 3], shape: &[i64], places: &[(&str, &[i64])], data: &[f64]) -> Vec<u8> {
     let mut out = Cursor::new(Vec::new());
     let mut zip = ZipWriter::new(&mut out);
@@ -46,7 +46,7 @@ fn members_that_nobody_needs_are_not_read() {
     let places: [(&str, &[i64]); 2] = [("indptr", &[0, 1]), ("indices", &[0])];
     let file = archive(*b"csr", &[1, 1], &places, &[1.0]);
     let mut zip = ZipWriter::new_append(Cursor::new(file)).unwrap();
-    // An array of more entries than there is memory, and then only the first of them.
+    // A member that announces more entries than fit into memory and has no data.
     let header = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000000000000000,), }\n";
     zip.start_file("junk.npy", SimpleFileOptions::default()).unwrap();
     zip.write_all(b"\x93NUMPY\x01\x00").unwrap();
@@ -58,7 +58,7 @@ fn members_that_nobody_needs_are_not_read() {
     assert_eq!(read_one(Cursor::new(&file), "data").unwrap().data, Data::F64(vec![1.0]));
     let missing = read_one(Cursor::new(&file), "weights").unwrap_err().to_string();
     assert_eq!(missing, "npz, archive: no member `weights`");
-    // Who asks for it hears that it does not fit.
+    // Reading that member is an error of memory.
     assert!(matches!(read_one(Cursor::new(&file), "junk"), Err(Error::Memory { .. })));
     assert!(matches!(read(Cursor::new(&file)), Err(Error::Memory { .. })));
 }
@@ -181,7 +181,7 @@ proptest! {
     }
 }
 
-/// A disk with room for so many bytes.
+/// A disk with a limited number of free bytes.
 struct Disk {
     file: Cursor<Vec<u8>>,
     room: usize,

@@ -1,17 +1,17 @@
-//! Tables of numbers as text, with names of columns and of rows where they have them.
+//! Tables of numbers as text, with optional names of columns and rows.
 //!
-//! Nothing that is data becomes a name in silence. The first row is a header if it holds text and no
-//! number, if its first cell is one of the words that call a column the names of rows, if all its
-//! cells but the first are the names that are asked for, or if it counts columns from 0 after an
-//! empty cell, as pandas does. The first column holds the names of rows, IDs, if
+//! Data never become names silently. The first row is a header if it holds text and no number, if
+//! its first cell is a word that marks a column of row names, if all its cells except the first are
+//! among the requested names, or if it counts columns from 0 after an empty cell, as pandas does.
+//! The first column holds the names of rows, IDs, if
 //!
-//! * the header calls it so: `id`, `index`, `name`, `sample id`, `#OTU ID`, … ([`is_id`]); or
-//! * the header leaves its cell empty or out, and it holds no numbers, or 0, 1, 2, …; or
-//! * it is all words, which begin with no digit, and the first row is surely no header of numbers:
-//!   there is a header above it, or a number in it that is not whole.
+//! * the header marks it as such: `id`, `index`, `name`, `sample id`, `#OTU ID`, … ([`is_id`]); or
+//! * its header cell is empty or absent, and it holds no numbers, or 0, 1, 2, …; or
+//! * it is all words, which begin with no digit, and the first row cannot be a header of numbers:
+//!   there is a header above it, or one of its numbers is not an integer.
 //!
-//! A column of numbers under any other word, or under none, is data. Where this leaves a doubt it is
-//! an error, which says what to write.
+//! A column of numbers under any other word, or without a header, is data. Cases that remain
+//! ambiguous are errors, which say what to write.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -30,41 +30,42 @@ const INSTEAD: &str = "give a sparse matrix (.npz)";
 /// A table of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Numbers in each row.
+    /// Number of columns.
     pub columns: usize,
-    /// The numbers, row after row.
+    /// Values in row-major order.
     pub values: Vec<f64>,
-    /// The names of columns, where the file has them, all different.
+    /// Names of the columns, all different, if the file has them.
     pub header: Option<Vec<String>>,
-    /// The names of rows, where the file has them, all different.
+    /// Names of the rows, all different, if the file has them.
     pub ids: Option<Vec<String>>,
 }
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions<'a> {
-    /// What is between cells; `None`: a tab, a comma or a semicolon, whichever the first line has.
+    /// Separator of cells; `None` selects a tab, a comma or a semicolon, whichever the first line
+    /// contains.
     pub separator: Option<u8>,
-    /// A first row of these names is a header, even if they are numbers.
+    /// Names that make a first row a header, even if they are numbers.
     pub names: &'a [String],
 }
 
 /// Reads a table of numbers, gzip or not.
 ///
 /// # Errors
-/// As [`read`].
+/// Errors of [`read`].
 pub fn read_matrix(reader: impl Read) -> Result<Table> {
     read(reader, &TableOptions::default())
 }
 
-/// Reads a table of numbers, gzip or not, as the module describes.
+/// Reads a table of numbers, gzip or not, by the rules of the module.
 ///
-/// Lines before the table that begin with `#` are comments; the last of them is the header if the
-/// table has no other and it could be one.
+/// Lines before the table that begin with `#` are comments; the last comment is the header if it
+/// could be one and the table has no other.
 ///
 /// # Errors
-/// A row of another length, a cell that is missing or no number, a name that comes twice, and a first
-/// row or column that may be data or names: all tell the line and the column.
+/// A row has another length, a cell is missing or not a number, a name occurs twice, or a first row
+/// or column may be data or names; the errors name line and column.
 pub fn read(reader: impl Read, options: &TableOptions<'_>) -> Result<Table> {
     let mut cells = Cells::new(reader, options.separator)?;
     let mut rows = TableSoFar { decimal_commas: cells.separator != b',', ..TableSoFar::default() };
@@ -87,11 +88,11 @@ pub fn read(reader: impl Read, options: &TableOptions<'_>) -> Result<Table> {
     rows.finish()
 }
 
-/// Reads some columns of a table, which a header must name, and hands over their cells with the line
-/// they are on.
+/// Reads the columns of a table that its header names `wanted`, and calls `take` with the line
+/// number and the cells of each row.
 ///
 /// # Errors
-/// A row of another length, a column that is not there, and what `take` says.
+/// A row has another length, a column is missing, or `take` fails.
 pub fn read_columns<const N: usize, E: From<Error>>(
     reader: impl Read,
     separator: Option<u8>,
@@ -101,7 +102,7 @@ pub fn read_columns<const N: usize, E: From<Error>>(
     let mut cells = Cells::new(reader, separator)?;
     let mut record = StringRecord::new();
     if cells.next(&mut record)?.is_none() {
-        return Err(bad("csv", "line 1", "there is nothing").into());
+        return Err(bad("csv", "line 1", "the file is empty").into());
     }
     let mut places = [0; N];
     for (place, name) in places.iter_mut().zip(wanted) {
@@ -118,18 +119,18 @@ pub fn read_columns<const N: usize, E: From<Error>>(
 }
 
 impl Table {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.values.len() / self.columns.max(1)
     }
 
-    /// The table with rows as columns.
+    /// Returns the transposed table.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Not enough memory.
     pub fn transposed(self) -> Result<Self> {
         let (rows, columns) = (self.rows(), self.columns);
-        let step = format_args!("a table of {rows} x {columns} numbers the other way");
+        let step = format_args!("a table of {rows} x {columns} numbers, transposed");
         let mut values = memory::with_capacity(step, self.values.len(), "transpose the file")?;
         for column in 0..columns {
             values.extend((0..rows).map(|row| self.values[row * columns + column]));
@@ -138,8 +139,8 @@ impl Table {
     }
 }
 
-/// Whether a word in the first cell of a header says that the column has the names of rows: those
-/// of QIIME, and those that pandas users give. Case, `#`, `-` and `_` make no difference.
+/// Checks whether the first cell of a header marks a column of row names: the words of QIIME, and
+/// those common with pandas. Case, `#`, `-` and `_` are ignored.
 pub fn is_id(word: &str) -> bool {
     const WORDS: [&str; 10] = [
         "id",
@@ -165,19 +166,20 @@ fn is_whole(cell: &str) -> bool {
     cell.parse::<u64>().is_ok()
 }
 
-/// Whether a cell is a number somewhere in the world: `0,5`, `1 000`, `5%`.
+/// Checks whether a cell is a number in some locale: `0,5`, `1 000`, `5%`.
 fn is_like_number(cell: &str) -> bool {
     let marks = |c: char| c.is_whitespace() || ",'_%$€£¥−".contains(c);
     is_number(cell) || is_number(&cell.replace(marks, "").replace('.', ""))
 }
 
-/// Whether a cell can only be a name: a number with a unit and a code in hexadecimal digits are not.
+/// Checks whether a cell can only be a name; numbers with units and hexadecimal codes are
+/// ambiguous.
 fn is_word(cell: &str) -> bool {
     let begins = cell.starts_with(|c: char| !c.is_numeric() && !"+-−.,$€£¥%".contains(c));
     begins && cell.contains(char::is_alphabetic) && !is_number(cell) && !is_missing(cell)
 }
 
-/// Whether the first row of a table names its columns, as the module describes.
+/// Checks whether the first row of a table is a header, by the rules of the module.
 fn is_header(record: &StringRecord, names: &[String]) -> bool {
     let corner = record.get(0).unwrap_or_default();
     let rest = || record.iter().skip(1);
@@ -195,40 +197,40 @@ fn is_header(record: &StringRecord, names: &[String]) -> bool {
     record.len() > 1 && (is_id(corner) || empty && counted() || word && asked())
 }
 
-/// The cells of a comment.
+/// Strips the comment signs from the cells of a comment.
 fn uncommented(comment: &StringRecord) -> StringRecord {
     let plain = |cell: &str| cell.trim_start_matches('#').trim().to_owned();
     let first = comment.iter().take(1).map(plain);
     first.chain(comment.iter().skip(1).map(str::to_owned)).collect()
 }
 
-/// What the first column is.
+/// Role of the first column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum First {
-    /// The first row tells.
+enum FirstColumn {
+    /// Not known before the first row of data.
     #[default]
     Unknown,
     Data,
-    /// Names, because the header calls it so.
-    Called,
-    /// Names, because the header does not call it anything.
+    /// Names, because the header marks them.
+    Marked,
+    /// Names, because the header has no word for them.
     Unnamed,
-    /// Names, because it is text.
+    /// Names, because the cells are text.
     Text,
 }
 
-/// A table as far as it is read.
+/// A table while it is read.
 #[derive(Default)]
 struct TableSoFar {
     header: Option<Vec<String>>,
-    first: First,
-    /// Cells of a row.
+    first: FirstColumn,
+    /// Number of cells in a row, with the name.
     width: usize,
     values: Vec<f64>,
     ids: Vec<String>,
-    /// The lines of the names.
+    /// Line numbers of the names.
     lines: Vec<u64>,
-    /// Commas separate no cells, so that one in a cell may be meant as a point.
+    /// The separator is not a comma, so a comma in a cell may be a decimal comma.
     decimal_commas: bool,
 }
 
@@ -236,10 +238,10 @@ impl TableSoFar {
     fn set_header(&mut self, record: &StringRecord) {
         self.width = record.len();
         self.first = match record.get(0) {
-            _ if record.len() < 2 => First::Unknown,
-            None | Some("") => First::Unnamed,
-            Some(word) if is_id(word) => First::Called,
-            Some(_) => First::Unknown,
+            _ if record.len() < 2 => FirstColumn::Unknown,
+            None | Some("") => FirstColumn::Unnamed,
+            Some(word) if is_id(word) => FirstColumn::Marked,
+            Some(_) => FirstColumn::Unknown,
         };
         self.header = Some(record.iter().map(str::to_owned).collect());
     }
@@ -248,7 +250,7 @@ impl TableSoFar {
         if self.values.is_empty() {
             self.set_first(line, record)?;
         }
-        let names = usize::from(self.first != First::Data);
+        let names = usize::from(self.first != FirstColumn::Data);
         if names == 1 {
             self.push_id(line, &record[0])?;
         }
@@ -262,15 +264,15 @@ impl TableSoFar {
         Ok(())
     }
 
-    /// Settles what the first column is, by the first row after the header.
+    /// Determines the role of the first column from the first row after the header.
     fn set_first(&mut self, line: u64, record: &StringRecord) -> Result<()> {
         if self.header.is_some() && record.len() == self.width + 1 {
-            // A header without a cell for the names of rows, as R writes it.
-            self.first = First::Unnamed;
+            // The header has no cell for the names of rows, as written by R.
+            self.first = FirstColumn::Unnamed;
             self.header.iter_mut().for_each(|header| header.insert(0, String::new()));
         }
         self.width = record.len();
-        if self.first != First::Unknown {
+        if self.first != FirstColumn::Unknown {
             return Ok(());
         }
         let cell = &record[0];
@@ -283,7 +285,7 @@ impl TableSoFar {
             );
             return Err(bad("csv", place(line, 0), reason));
         }
-        self.first = if text { First::Text } else { First::Data };
+        self.first = if text { FirstColumn::Text } else { FirstColumn::Data };
         Ok(())
     }
 
@@ -292,7 +294,7 @@ impl TableSoFar {
         if cell.is_empty() {
             return wrong("the name of the row is missing".into());
         }
-        if self.first == First::Text && !is_word(cell) {
+        if self.first == FirstColumn::Text && !is_word(cell) {
             return wrong(format!(
                 "`{}` in a column that begins with `{}`; if these are names of rows, call it `id`",
                 short(cell),
@@ -310,7 +312,7 @@ impl TableSoFar {
             return Err(bad("csv", "line 1", "there are no numbers"));
         }
         self.check_names()?;
-        let named = self.first != First::Data;
+        let named = self.first != FirstColumn::Data;
         if named && let Some(header) = &mut self.header {
             header.remove(0);
         }
@@ -319,22 +321,22 @@ impl TableSoFar {
         Ok(Table { columns, values: self.values, header: self.header, ids })
     }
 
-    /// Names that may be data, and names that come twice.
+    /// Refuses names that may be data, and duplicate names.
     fn check_names(&self) -> Result<()> {
         let counted = || self.ids.iter().enumerate().all(|(row, id)| *id == row.to_string());
         let numbers = || self.ids.iter().any(|id| is_like_number(id));
-        if self.first == First::Unnamed && numbers() && !counted() {
+        if self.first == FirstColumn::Unnamed && numbers() && !counted() {
             let reason = "the first column has no name and holds numbers: call it `id` if they are \
                 names of rows, and something else if they are data";
             return Err(bad("csv", "line 1", reason));
         }
-        if let Some((one, other)) = twice(&self.ids)? {
+        if let Some((one, other)) = first_duplicate(&self.ids)? {
             let (id, first) = (short(&self.ids[one]), self.lines[one]);
-            let reason = format!("the row is called `{id}`, as that on line {first}");
+            let reason = format!("the row is called `{id}`, like that on line {first}");
             return Err(bad("csv", format!("line {}", self.lines[other]), reason));
         }
         let header = self.header.as_deref().unwrap_or_default();
-        if let Some((one, other)) = twice(header)? {
+        if let Some((one, other)) = first_duplicate(header)? {
             let (name, one, other) = (short(&header[one]), one + 1, other + 1);
             let reason = format!("columns {one} and {other} are both `{name}`; names must differ");
             return Err(bad("csv", "header", reason));
@@ -342,9 +344,9 @@ impl TableSoFar {
         Ok(())
     }
 
-    /// What is wrong with a cell, by line and column and by their names.
+    /// Returns the error for a cell, with line, column and their names.
     fn bad_cell(&self, line: u64, column: usize, cell: &str) -> Error {
-        let row = self.ids.last().filter(|_| self.first != First::Data);
+        let row = self.ids.last().filter(|_| self.first != FirstColumn::Data);
         let name = self.header.as_ref().map(|header| &header[column]);
         let place = place(line, column);
         let place = match (row, name) {
@@ -364,8 +366,8 @@ impl TableSoFar {
     }
 }
 
-/// The first two places of a name that comes twice.
-pub(super) fn twice(names: &[String]) -> Result<Option<(usize, usize)>> {
+/// Returns the first two positions of the first duplicate name.
+pub(super) fn first_duplicate(names: &[String]) -> Result<Option<(usize, usize)>> {
     let step = format_args!("a list of {} names", names.len());
     memory::check(step, memory::size_of::<(u64, u64, u64)>(&[names.len()]), "give fewer")?;
     let mut place = HashMap::with_capacity(names.len());
@@ -373,19 +375,19 @@ pub(super) fn twice(names: &[String]) -> Result<Option<(usize, usize)>> {
     Ok(all.find_map(|(k, name)| place.insert(name, k).map(|first| (first, k))))
 }
 
-/// Whether a cell is what pandas, R, Julia or a spreadsheet write where there is no number.
+/// Checks whether a cell is a marker of a missing value in pandas, R, Julia or spreadsheets.
 fn is_missing(cell: &str) -> bool {
     const WORDS: [&str; 9] = ["", "na", "n/a", "null", "none", "nil", "missing", "nan", "value!"];
     let word = cell.trim_matches(['#', '<', '>', '-', '+', '.', '?', ' ']).to_ascii_lowercase();
     WORDS.contains(&word.as_str()) || word == "n/a n/a" || word.starts_with("1.#")
 }
 
-/// Where a cell is, as editors and spreadsheets count.
+/// Position of a cell, counted from 1 as in editors and spreadsheets.
 pub(super) fn place(line: u64, column: usize) -> String {
     format!("line {line}, column {}", column + 1)
 }
 
-/// A cell as messages show it.
+/// Truncates a cell for messages.
 fn short(cell: &str) -> String {
     const MOST: usize = 60;
     match cell.char_indices().nth(MOST) {
@@ -398,12 +400,15 @@ pub(super) fn not_a_number(line: u64, column: usize, cell: &str) -> Error {
     bad("csv", place(line, column), wrong_cell(cell))
 }
 
-/// Why a cell is not a number.
+/// Says why a cell is not a number.
 fn wrong_cell(cell: &str) -> String {
     if cell.is_empty() {
         "the cell is empty".into()
     } else if is_missing(cell) {
-        format!("`{}` is no number; fill in what is missing, or leave the row out", short(cell))
+        format!(
+            "`{}` is not a number; fill in the missing value, or leave the row out",
+            short(cell)
+        )
     } else {
         format!("`{}` is not a number", short(cell))
     }

@@ -35,7 +35,7 @@ fn tables_have_an_optional_header() {
     assert_eq!((plain.header, plain.values), (None, vec![1.0, 2.0, 3.0, 4.0]));
 }
 
-/// One table in the hands of pandas, R, QIIME, a spreadsheet and an editor.
+/// One table as written by pandas, R, QIIME, a spreadsheet and an editor.
 #[test]
 fn the_same_table_from_every_tool() {
     let expected = Table {
@@ -84,7 +84,7 @@ fn rows_may_have_names_without_a_header() {
     assert_eq!(table.header, None);
 }
 
-/// Numbers under a word that means no names, under no word, or without a header are data.
+/// Numbers under a word that is not an ID, under an empty word, or without a header are data.
 #[test]
 fn data_does_not_become_names() {
     for text in ["time,x\n0,5\n1,7\n", "0,5\n1,7\n", "index\n0\n1\n", "x,y\n3,1\n4,2\n"] {
@@ -120,7 +120,7 @@ fn data_does_not_become_names() {
 
 #[test]
 fn bad_cells_and_rows_are_named() {
-    let missing = "is no number; fill in what is missing, or leave the row out";
+    let missing = "is not a number; fill in the missing value, or leave the row out";
     for (text, expected) in [
         ("1,2\n3", "csv, line 2: 1 cells, but 2 on the first line"),
         ("x,y\n1,2\n3,oops\n", "csv, line 3, column 2 (`y`): `oops` is not a number"),
@@ -137,9 +137,9 @@ fn bad_cells_and_rows_are_named() {
             "csv, line 2, column 1 (`x y`): `1 2` is not a number; cells go between commas, tabs or semicolons",
         ),
         ("id,y\nS1,1\n,2\n", "csv, line 3, column 1: the name of the row is missing"),
-        ("id,y\nS1,1\nS2,1\nS1,2\n", "csv, line 4: the row is called `S1`, as that on line 2"),
+        ("id,y\nS1,1\nS2,1\nS1,2\n", "csv, line 4: the row is called `S1`, like that on line 2"),
         ("id,y,x,y\nS1,1,2,3\n", "csv, header: columns 2 and 4 are both `y`; names must differ"),
-        // A comment has as many cells as the first row, and so have the others.
+        // The comment has as many cells as the first row, and so must the others.
         ("#id\tx\na\t1\nb\t2\t3\n", "csv, line 3: 3 cells, but 2 on the first line"),
         ("x,y\n", "csv, line 1: there are no numbers"),
         ("# nothing\n", "csv, line 1: there are no numbers"),
@@ -155,12 +155,12 @@ fn bad_cells_and_rows_are_named() {
     assert_eq!(long, format!("csv, line 1, column 2: `{}…` is not a number", "x".repeat(60)));
 }
 
-/// As a header it would be gone, and every row would be taken for the one before it.
+/// As a header the row would be dropped, and every row would shift by one.
 #[test]
 fn a_first_row_of_missing_numbers_is_no_header() {
     for cell in ["NA", "N/A", "#N/A", "<NA>", "NULL", "null", "None", "-", "?", ".", "missing"] {
         let said = error(&format!("{cell},{cell}\n1,2\n"));
-        let expected = format!("csv, line 1, column 1: `{cell}` is no number");
+        let expected = format!("csv, line 1, column 1: `{cell}` is not a number");
         assert!(said.starts_with(&expected), "{said}");
     }
     assert_eq!(error(",NA\n1,2\n"), "csv, line 1, column 1: the cell is empty");
@@ -186,7 +186,7 @@ fn a_cut_gzip_file_is_an_error() {
     assert_eq!(read_matrix(&file[..]).unwrap().rows(), 3000);
     for end in 2..file.len() {
         let said = read_matrix(&file[..end]).unwrap_err().to_string();
-        assert!(said.contains("cannot be read on: "), "{end}: {said}");
+        assert!(said.contains("cannot be read further: "), "{end}: {said}");
     }
 }
 
@@ -206,13 +206,13 @@ fn some_columns_are_read_by_name() {
     assert_eq!(said.to_string(), expected);
 }
 
-/// A name that any tool may write, in quotes.
+/// A quoted name that any tool may write.
 fn name() -> impl Strategy<Value = String> {
     "[a-z]([ ,;\t\"a-z0-9é]{0,6}[a-z0-9])?"
 }
 
 proptest! {
-    /// Whatever the numbers are, whole or not, counted or not: under a word or under none they stay.
+    /// Numbers under any other word or none remain data, be they integers, counted or neither.
     #[test]
     fn numbers_stay_numbers(
         (columns, values) in (1..4_usize, 1..5_usize).prop_flat_map(|(rows, columns)| {

@@ -1,11 +1,12 @@
-//! Text as it comes: gzip or plain, with a mark of its encoding, with comments before it, with cells
-//! between commas, tabs or semicolons.
+//! Text input: gzip or plain, with an optional byte order mark and leading comments, and cells
+//! separated by commas, tabs or semicolons.
 //!
-//! A separator is what the first line has: a tab before a comma before a semicolon. Names of taxa
-//! are full of semicolons, and cells in quotes may hold any of them.
+//! The separator is the one in the first line; a tab takes precedence over a comma, and a comma
+//! over a semicolon, because names of taxa contain semicolons. Quoted cells may contain any of
+//! them.
 //!
-//! A small gzip file may hold more than memory does. Lines are weighed while they arrive, and so is
-//! what is kept of them, by whoever keeps it.
+//! A small gzip file may inflate to more than the memory. The length of lines is checked while they
+//! arrive; callers check the data that they keep.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 
@@ -16,14 +17,14 @@ use super::bad;
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// What a gzip file begins with.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// What spreadsheets write in place of a number: no comment begins so.
+/// Error values of spreadsheets, which do not begin a comment.
 const ERRORS: [&str; 7] = ["#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"];
-/// Longer lines are weighed.
+/// Length in bytes above which lines are checked against memory.
 const LONG: u64 = 1 << 22;
 
-/// What a file holds, whether it is gzip or not.
+/// Returns a reader of the content, inflated if it is gzip.
 ///
 /// # Errors
 /// The first bytes cannot be read.
@@ -35,7 +36,7 @@ pub fn inflated<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>
     Ok(if zipped { Box::new(MultiGzDecoder::new(BufReader::new(whole))) } else { Box::new(whole) })
 }
 
-/// Whether a file is gzip; it is read from its beginning afterwards.
+/// Checks whether a file is gzip, and rewinds it.
 pub(super) fn is_gzip(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     let mut first = Vec::new();
     file.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
@@ -43,10 +44,10 @@ pub(super) fn is_gzip(file: &mut (impl Read + Seek)) -> io::Result<bool> {
     Ok(first == GZIP)
 }
 
-/// All bytes of a file, inflated where they are gzip.
+/// Reads all bytes, inflated if they are gzip.
 ///
 /// # Errors
-/// They cannot be read, or there is no memory for them.
+/// They cannot be read or do not fit into memory.
 pub fn read_all<'a>(reader: impl Read + 'a) -> io::Result<Vec<u8>> {
     let mut reader = inflated(reader)?;
     let (mut bytes, mut block) = (Vec::new(), vec![0; 1 << 16]);
@@ -64,11 +65,10 @@ pub fn read_all<'a>(reader: impl Read + 'a) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The text in the bytes of a file, inflated where they are gzip, without the mark that some editors
-/// put before it.
+/// Reads UTF-8 text, inflated if it is gzip, without a byte order mark.
 ///
 /// # Errors
-/// As [`read_all`]; the bytes are not UTF-8.
+/// Errors of [`read_all`]; the bytes are not UTF-8.
 pub fn read_text<'a>(reader: impl Read + 'a) -> io::Result<String> {
     let text = String::from_utf8(read_all(reader)?);
     let mut text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -78,33 +78,35 @@ pub fn read_text<'a>(reader: impl Read + 'a) -> io::Result<String> {
     Ok(text)
 }
 
-/// Rows of cells, all of the same length.
+/// Rows of cells, all of equal length.
 pub(super) struct Cells<'a> {
     reader: csv::Reader<Box<dyn Read + 'a>>,
-    /// Lines before the first that the reader gets.
+    /// Lines before the first line of `reader`.
     skipped: u64,
     columns: Option<usize>,
-    /// Rows may have one cell more than the first, as after a header without a cell for the names
-    /// of rows.
+    /// Admits one more cell in the second row than in the first, as after a header without a cell
+    /// for the names of rows.
     pub(super) one_more: bool,
-    /// The comment just before the first row, where it has as many cells, which may be its header.
+    /// The last comment before the first row if both have the same number of cells; it may be the
+    /// header.
     pub(super) comment: Option<StringRecord>,
     pub(super) separator: u8,
 }
 
 impl<'a> Cells<'a> {
-    /// Finds the first row, and what its cells are separated by unless that is told.
+    /// Finds the first row and, unless given, the separator.
     pub(super) fn new(reader: impl Read + 'a, separator: Option<u8>) -> Result<Self> {
-        let broken = |error| unread(error, "line 1");
-        let long = Long { reader: inflated(reader).map_err(broken)?, line: 0, weighed: LONG };
+        let broken = |error| read_error(error, "line 1");
+        let long =
+            CheckedLines { reader: inflated(reader).map_err(broken)?, line: 0, checked: LONG };
         let mut reader = BufReader::new(long);
         let (mut line, mut comment, mut skipped) = (Vec::new(), None, 0);
         loop {
             line.clear();
             let place = format!("line {}", skipped + 1);
-            reader.read_until(b'\n', &mut line).map_err(|error| unread(error, &place))?;
+            reader.read_until(b'\n', &mut line).map_err(|error| read_error(error, &place))?;
             if skipped == 0 {
-                without_mark(&mut line)?;
+                strip_byte_order_mark(&mut line)?;
             }
             match line.first() {
                 Some(b'#') if !ERRORS.iter().any(|error| line.starts_with(error.as_bytes())) => {
@@ -122,27 +124,27 @@ impl<'a> Cells<'a> {
             comment.len() > 1 && record(first, separator).is_some_and(|r| r.len() == comment.len())
         };
         let comment = comment.filter(like_first);
-        // With an end after the last line every row has one, and lines can be counted by them.
+        // A final line end gives every row one, so that lines can be counted by them.
         let rest = Cursor::new(line).chain(reader).chain(&b"\n"[..]);
         let rest: Box<dyn Read + 'a> = Box::new(rest);
         let reader = builder(separator).from_reader(rest);
         Ok(Self { reader, skipped, columns: None, one_more: false, comment, separator })
     }
 
-    /// Reads the next row; its line as editors count them, or `None` at the end.
+    /// Reads the next row; returns its line number, or `None` at the end.
     pub(super) fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>> {
         let blank = |record: &StringRecord| record.len() == 1 && record[0].is_empty();
         loop {
             let line = self.reader.position().line() + self.skipped;
             let more = self.reader.read_record(record);
-            if !more.map_err(|error| broken(error, line, self.skipped))? {
+            if !more.map_err(|error| row_error(error, line, self.skipped))? {
                 return Ok(None);
             }
             if !blank(record) {
                 break;
             }
         }
-        // Where the reader began, there may have been blank lines.
+        // Blank lines may precede the row.
         let within = record.as_slice().bytes().filter(|&byte| byte == b'\n').count() as u64;
         let line = (self.reader.position().line() + self.skipped).saturating_sub(1 + within);
         let expected = *self.columns.get_or_insert(record.len());
@@ -160,17 +162,17 @@ impl<'a> Cells<'a> {
 fn builder(separator: u8) -> ReaderBuilder {
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).trim(Trim::All).delimiter(separator);
-    // What is before the end of a line goes with the blanks.
+    // Trimming removes a `\r` before the line feed.
     builder.terminator(Terminator::Any(b'\n'));
     builder
 }
 
-/// The cells of one line, if it is text.
+/// Parses the cells of one line; `None` if it is not text.
 fn record(line: &[u8], separator: u8) -> Option<StringRecord> {
     builder(separator).from_reader(line).into_records().next()?.ok()
 }
 
-/// What separates the cells of a line, those in quotes aside.
+/// Finds the separator of a line outside quotes.
 fn separator_of(line: &[u8]) -> u8 {
     let mut quoted = false;
     let mut found = [false; 3];
@@ -185,8 +187,8 @@ fn separator_of(line: &[u8]) -> u8 {
 
 const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
 
-/// Takes away the mark of UTF-8; that of another encoding is an error.
-fn without_mark(line: &mut Vec<u8>) -> Result<()> {
+/// Removes a UTF-8 byte order mark; one of UTF-16 is an error.
+fn strip_byte_order_mark(line: &mut Vec<u8>) -> Result<()> {
     if line.starts_with(b"\xef\xbb\xbf") {
         line.drain(..3);
     }
@@ -196,12 +198,12 @@ fn without_mark(line: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with a row after `line`.
-fn broken(error: csv::Error, line: u64, skipped: u64) -> Error {
+/// Converts a parse error of a row after `line`.
+fn row_error(error: csv::Error, line: u64, skipped: u64) -> Error {
     let line = error.position().map_or(line, |at| at.line() + skipped);
     let place = format!("line {line}");
     match error.into_kind() {
-        ErrorKind::Io(error) => unread(error, &place),
+        ErrorKind::Io(error) => read_error(error, &place),
         ErrorKind::Utf8 { err, .. } => {
             let reason = format!("column {}: not UTF-8; save the file as UTF-8", err.field() + 1);
             bad("csv", place, reason)
@@ -210,34 +212,34 @@ fn broken(error: csv::Error, line: u64, skipped: u64) -> Error {
     }
 }
 
-/// What keeps bytes from being read: one of our own errors, or what the system or gzip says.
-fn unread(error: io::Error, place: &str) -> Error {
+/// Converts an input error: one of our own errors, or one of the system or of gzip.
+fn read_error(error: io::Error, place: &str) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
-        Err(error) => bad("csv", place, format!("cannot be read on: {error}")),
+        Err(error) => bad("csv", place, format!("cannot be read further: {error}")),
     }
 }
 
-/// Bytes whose lines are weighed as they grow.
-struct Long<R> {
+/// A reader that checks the memory for long lines while they grow.
+struct CheckedLines<R> {
     reader: R,
-    /// Bytes since the last end of a line.
+    /// Bytes since the last line end.
     line: u64,
     /// The length that is known to fit.
-    weighed: u64,
+    checked: u64,
 }
 
-impl<R: Read> Read for Long<R> {
+impl<R: Read> Read for CheckedLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.reader.read(buffer)?;
         let after = buffer[..got].iter().rev().position(|&byte| byte == b'\n');
         self.line = after.map_or(self.line + got as u64, |after| after as u64);
-        if self.line > self.weighed {
-            // The line, the cells of it, and both while they grow.
-            let step = format_args!("a line of more than {}", memory::show(self.weighed));
-            let bytes = self.weighed.saturating_mul(6);
-            memory::check(step, bytes, "see whether it is text").map_err(io::Error::other)?;
-            self.weighed *= 2;
+        if self.line > self.checked {
+            // The line and its cells, each of which may double while it grows.
+            let step = format_args!("a line of more than {}", memory::show(self.checked));
+            let bytes = self.checked.saturating_mul(6);
+            memory::check(step, bytes, "check that the file is text").map_err(io::Error::other)?;
+            self.checked *= 2;
         }
         Ok(got)
     }

@@ -1,8 +1,8 @@
-//! Trees in files.
+//! Files of trees.
 //!
-//! A file is a safetensors container, so that every language with a reader for those can open it.
-//! It holds the tensors `parent` (`U32`) and `length` (`F64`), one entry per node, and a text entry
-//! `treeport` in its header: a JSON object with
+//! A file is a safetensors container, which many languages can read. It holds the tensors `parent`
+//! (`U32`) and `length` (`F64`), one entry per node, and a text entry `treeport` in its header: a
+//! JSON object with
 //!
 //! | key | value |
 //! | --- | --- |
@@ -12,8 +12,8 @@
 //! | `names` | names of the points, only if they have any |
 //! | `version` | 1 |
 //!
-//! [`container`] has what trees share with forests. Readers of version 1 skip keys and tensors they
-//! do not know; a change that old readers must not skip gets a new version.
+//! [`container`] has the parts shared with forests. Readers of version 1 skip unknown keys and
+//! tensors; a change that old readers must not skip gets a new version.
 
 use std::path::Path;
 
@@ -26,7 +26,8 @@ use crate::tree::Tree;
 
 in_files! {
     Tree, decode,
-    /// Writes the tree to a file, whole or not at all: it is written beside `path`, then renamed.
+    /// Writes the tree to a file atomically: to a temporary file beside `path`, which is then
+    /// renamed.
     ///
     /// The file is a safetensors container with the tensors `parent` and `length`, one entry per
     /// node, and a header entry `treeport` with format, version, number of leaves, checksum and
@@ -47,26 +48,26 @@ in_files! {
 }
 
 impl Tree {
-    /// The bytes of the file that [`Tree::save`] writes; the same tree gives the same bytes.
+    /// Returns the bytes of the file that [`Tree::save`] writes; equal trees give equal bytes.
     ///
     /// # Errors
-    /// The names take more than the 100 MB a header may have.
+    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// [`to_bytes`](Self::to_bytes) with more in the file.
+    /// [`to_bytes`](Self::to_bytes) with additional content.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         encode(self.leaves(), self.parents(), self.lengths(), self.names(), extra)
     }
 }
 
-/// CRC-32 of everything that makes the tree.
+/// CRC-32 over all parts of the tree.
 fn checksum(leaves: usize, parent: &[u8], length: &[u8], names: Option<&[String]>) -> String {
     Checksum::default().number(leaves).bytes(parent).bytes(length).names(names)
 }
 
-/// The bytes of a file with these arrays.
+/// Encodes a file with these arrays.
 fn encode(
     leaves: usize,
     parent: &[u32],
@@ -82,7 +83,7 @@ fn encode(
     container::encode(Content::Tree, entry, &tensors, extra)
 }
 
-/// The tree in the bytes of a file called `path`.
+/// Parses the bytes of a tree file; error messages name `path`.
 pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Tree> {
     let file = File::open(Content::Tree, bytes, path)?;
     let leaves = file.leaves()?;
@@ -113,7 +114,7 @@ mod tests {
         tree.with_names(["é", "it's", ""].map(String::from).to_vec()).unwrap()
     }
 
-    /// A container like ours but for what `change` does to the entry, with an unknown tensor.
+    /// A container with an unknown tensor, whose entry `change` modifies.
     fn changed(change: impl FnOnce(&mut Map<String, Value>)) -> Vec<u8> {
         let tree = tree();
         let parent: Vec<u8> = tree.parents().iter().flat_map(|p| p.to_le_bytes()).collect();

@@ -1,12 +1,12 @@
-//! The state of a run of [`learn`](super::learn()), from which it continues with the same result.
+//! Checkpoints of [`learn`](super::learn()), from which a run resumes with the same result.
 //!
 //! The random numbers of a step depend only on the seed and on the numbers of labels and points, so
-//! the generator is not stored: [`resume`](super::resume) draws the same numbers again and skips the
-//! steps that are done.
+//! the generator is not stored: [`resume`](super::resume) draws the same numbers again and skips
+//! the completed steps.
 //!
-//! The bytes begin with a magic and end with a CRC-32 of all before it; in between, little-endian,
-//! stand the counts, the history, and for the tree now and the best one so far the children of
-//! every inner node and the height of every node.
+//! The bytes start with a magic number and end with a CRC-32 of all preceding bytes. In between,
+//! little-endian, are the counts, the history, and for the current and the best tree the children
+//! of every inner node and the height of every node.
 
 use crate::binary::BinaryTree;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::learn::Epoch;
 
 const MAGIC: &[u8; 8] = b"tpcheck1";
 
-/// The state of a run: the current tree, the best so far, and the fit of every epoch.
+/// State of a run: the current tree, the best so far, and the error of every epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     pub(super) step: usize,
@@ -25,17 +25,17 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Steps done.
+    /// Returns the number of completed steps.
     pub fn step(&self) -> usize {
         self.step
     }
 
-    /// The epochs done so far, the start first.
+    /// Returns the completed epochs, the start first.
     pub fn history(&self) -> &[Epoch] {
         &self.history
     }
 
-    /// The checkpoint as bytes.
+    /// Serializes the checkpoint.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         let counts = [self.tree.leaves, self.step, self.best_epoch, self.history.len()];
@@ -53,25 +53,26 @@ impl Checkpoint {
         bytes
     }
 
-    /// The checkpoint in bytes that [`to_bytes`](Self::to_bytes) has made.
+    /// Deserializes a checkpoint from the bytes of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
-    /// Bytes that are cut off, changed, or of something else.
+    /// Truncated, damaged or foreign bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let body = bytes.split_last_chunk().and_then(|(body, sum)| {
             (crc32fast::hash(body) == u32::from_le_bytes(*sum)).then_some(body)
         });
         let body = body.ok_or_else(|| bad("it is cut off or damaged"))?;
-        let body = body.strip_prefix(MAGIC).ok_or_else(|| bad("it does not begin as one"))?;
+        let body =
+            body.strip_prefix(MAGIC).ok_or_else(|| bad("it does not start as a checkpoint"))?;
         let mut reader = Reader { rest: body };
         let [leaves, step, best_epoch, epochs] = reader.counts()?;
-        // The sizes are checked before anything is made of them.
-        let wanted = (|| {
+        // Sizes are checked before any allocation.
+        let expected = (|| {
             let nodes = leaves.checked_mul(2)?.checked_sub(1)?;
             let tree = nodes.checked_mul(8)?.checked_add((leaves - 1).checked_mul(8)?)?;
             tree.checked_mul(2)?.checked_add(epochs.checked_mul(24)?)
         })();
-        if wanted != Some(reader.rest.len()) || best_epoch >= epochs {
+        if expected != Some(reader.rest.len()) || best_epoch >= epochs {
             return Err(bad("its counts do not fit its size"));
         }
         let history = (0..epochs).map(|epoch| reader.epoch(epoch)).collect::<Result<_>>()?;
@@ -115,7 +116,7 @@ impl Reader<'_> {
         Ok(Epoch { epoch, training_loss, validation_loss, relative_error: self.value()? })
     }
 
-    /// A tree whose every node but the last is the child of exactly one later node.
+    /// Reads a tree in which every node but the last is the child of exactly one later node.
     fn tree(&mut self, leaves: usize) -> Result<BinaryTree> {
         let mut children = Vec::with_capacity(leaves - 1);
         let mut has_parent = vec![false; 2 * leaves - 1];
@@ -123,7 +124,7 @@ impl Reader<'_> {
             let pair = [u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?)];
             for child in pair.map(|child| child as usize) {
                 if child >= leaves + inner || std::mem::replace(&mut has_parent[child], true) {
-                    return Err(bad("it holds no tree"));
+                    return Err(bad("it contains no tree"));
                 }
             }
             children.push(pair);
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// A right checksum does not make a tree: counts and children are checked as well.
+    /// A correct checksum does not make a valid tree: counts and children are checked as well.
     #[test]
     fn lies_with_a_right_checksum_are_refused() {
         let good = checkpoint().to_bytes();

@@ -1,12 +1,12 @@
-//! Large trees are learned without the subtrees that no label depends on.
+//! Coarsening of large trees: subtrees that no label depends on are not learned.
 //!
-//! Call a point *used* if a labelled measure has mass there. In a subtree with at most one used point,
-//! labels depend only on the length of the path from that point to the node above. So the subtree
-//! becomes one leaf, as far below that node as the point is, and all labelled distances stay the same.
-//! A tree without long chains shrinks to a few leaves for every used point; a tree that does not
-//! shrink to half is learned whole. After learning each subtree replaces its leaf, rescaled as the
-//! learned tree is and attached so that the used point has the learned depth. Unused points move with
-//! their subtree.
+//! A point is *used* if a labelled measure has mass there. In a subtree with at most one used
+//! point, labels depend only on the length of the path from that point to the subtree's parent. The
+//! subtree therefore becomes one leaf at the depth of that point, and all labelled distances are
+//! unchanged. A tree without long chains shrinks to a few leaves per used point; a tree that does
+//! not shrink to half its size is learned without coarsening. After learning, each subtree replaces
+//! its leaf, rescaled like the learned tree and attached so that the used point has the learned
+//! depth. Unused points move with their subtree.
 
 use super::{LearnOptions, Learned};
 use crate::error::Result;
@@ -15,55 +15,56 @@ use crate::measure::Measures;
 use crate::progress::silent;
 use crate::tree::Tree;
 
-/// Trees with at most this many points are learned whole.
-const WHOLE: usize = 20_000;
+/// Largest number of points of trees that are learned without coarsening.
+const MOST_UNCOARSENED: usize = 20_000;
 
 const NONE: u32 = u32::MAX;
 
-/// A tree whose leaves stand for subtrees of a larger one.
+/// A tree whose leaves represent subtrees of a larger one.
 pub(super) struct CoarseTree {
     pub(super) tree: Tree,
     subtrees: Vec<Subtree>,
-    /// The leaf of every used point; `NONE` for others.
+    /// Leaf of every used point; `NONE` for other points.
     leaf: Vec<u32>,
 }
 
-/// The subtree that a leaf stands for.
+/// Subtree that a leaf represents.
 #[derive(Clone, Copy)]
 struct Subtree {
-    /// Its uppermost node.
+    /// Topmost node.
     top: u32,
-    /// Its used point, or any point where it has none.
+    /// Used point, or any point if none is used.
     point: u32,
-    /// The length of the path from that point to the top.
-    way: f64,
+    /// Length of the path from that point to the top.
+    path_length: f64,
 }
 
 impl CoarseTree {
-    /// The coarse form of a large tree; `None` for small ones, or where it would be over half as large.
+    /// Coarsens a large tree; `None` for small ones, or if the result had over half its size.
     pub(super) fn of(start: &Tree, parts: &[&Labelled]) -> Result<Option<Self>> {
-        if start.leaves() <= WHOLE {
+        if start.leaves() <= MOST_UNCOARSENED {
             return Ok(None);
         }
         let coarse = Self::new(start, &used(start.leaves(), parts))?;
         Ok(coarse.filter(|coarse| coarse.subtrees.len() < start.leaves() / 2))
     }
 
-    /// `None` where fewer than two points are used.
+    /// Coarsens a tree; `None` if fewer than two points are used.
     fn new(start: &Tree, used: &[bool]) -> Result<Option<Self>> {
         let (parent, length) = (start.parents(), start.lengths());
         let (nodes, leaves, root) = (start.nodes(), start.leaves(), start.root());
-        // By node: used points below, one of them, and the length of the path to it.
+        // For each node: number of used points below, one of them, and the length of the path to
+        // it.
         let mut count = vec![0u32; nodes];
         let mut point = vec![NONE; nodes];
-        let mut way = vec![0.0; nodes];
+        let mut path_length = vec![0.0; nodes];
         for v in 0..root {
             if v < leaves {
                 (count[v], point[v]) = (u32::from(used[v]), v as u32);
             }
             let p = parent[v] as usize;
             if point[p] == NONE || (count[p] == 0 && count[v] > 0) {
-                (point[p], way[p]) = (point[v], way[v] + length[v]);
+                (point[p], path_length[p]) = (point[v], path_length[v] + length[v]);
             }
             count[p] += count[v];
         }
@@ -71,7 +72,8 @@ impl CoarseTree {
             return Ok(None);
         }
         let is_top = |v: usize| v != root && count[v] < 2 && count[parent[v] as usize] >= 2;
-        let subtree = |v: usize| Subtree { top: v as u32, point: point[v], way: way[v] };
+        let subtree =
+            |v: usize| Subtree { top: v as u32, point: point[v], path_length: path_length[v] };
         let mut subtrees: Vec<Subtree> = (0..root).filter(|&v| is_top(v)).map(subtree).collect();
         // By point, so that rows of measures stay sorted.
         subtrees.sort_unstable_by_key(|subtree| subtree.point);
@@ -81,9 +83,9 @@ impl CoarseTree {
         inner.zip(subtrees.len() as u32..).for_each(|(v, k)| number[v] = k);
         let mut new_parent = vec![0; subtrees.len()];
         let mut new_length = vec![0.0; subtrees.len()];
-        for (k, &Subtree { top, way, .. }) in subtrees.iter().enumerate() {
+        for (k, &Subtree { top, path_length, .. }) in subtrees.iter().enumerate() {
             new_parent[k] = number[parent[top as usize] as usize];
-            new_length[k] = way + length[top as usize];
+            new_length[k] = path_length + length[top as usize];
         }
         for v in (leaves..nodes).filter(|&v| count[v] >= 2) {
             new_parent.push(number[parent[v] as usize]);
@@ -95,7 +97,7 @@ impl CoarseTree {
         Ok(Some(Self { tree, subtrees, leaf }))
     }
 
-    /// The labels with leaves in place of points.
+    /// Converts labels from points to leaves.
     pub(super) fn labelled(&self, data: &Labelled) -> Result<Labelled> {
         // Only measures with a label: labelled pairs of points use few of many measures.
         let mut number = vec![NONE; data.measures().len()];
@@ -113,8 +115,8 @@ impl CoarseTree {
         Labelled::new_or_empty(&measures, pairs, data.distances().to_vec())
     }
 
-    /// The learned tree with the subtrees of `start` in place of its leaves.
-    pub(super) fn whole(
+    /// Replaces the leaves of the learned tree by the subtrees of `start`.
+    pub(super) fn refined(
         &self,
         learned: Learned,
         start: &Tree,
@@ -135,13 +137,13 @@ impl CoarseTree {
             .subtrees
             .iter()
             .zip(learned.lengths())
-            // A subtree may be deeper than its leaf was learned to be; it shrinks as a whole, so that
-            // an ultrametric tree stays one.
-            .map(
-                |(subtree, l)| if subtree.way > 0.0 { factor.min(l / subtree.way) } else { factor },
-            )
+            // A subtree deeper than the learned depth of its leaf shrinks as a whole, so that an
+            // ultrametric tree stays ultrametric.
+            .map(|(subtree, l)| {
+                if subtree.path_length > 0.0 { factor.min(l / subtree.path_length) } else { factor }
+            })
             .collect();
-        // Which subtree a node of the start is in.
+        // Subtree of every node of the start.
         let mut of = vec![NONE; start.nodes()];
         self.subtrees.iter().zip(0..).for_each(|(subtree, k)| of[subtree.top as usize] = k);
         for v in (0..start.root()).rev() {
@@ -149,7 +151,7 @@ impl CoarseTree {
                 of[v] = of[start.parents()[v] as usize];
             }
         }
-        // Nodes of subtrees first, then the inner ones of the learned tree.
+        // Nodes of subtrees first, then the inner nodes of the learned tree.
         let mut number = vec![0; start.nodes()];
         let inside: Vec<usize> = (0..start.nodes()).filter(|&v| of[v] != NONE).collect();
         inside.iter().enumerate().for_each(|(at, &v)| number[v] = at);
@@ -158,10 +160,10 @@ impl CoarseTree {
         let (mut parent, mut length) = (Vec::with_capacity(nodes), Vec::with_capacity(nodes));
         for &v in &inside {
             let k = of[v] as usize;
-            let Subtree { top, way, .. } = self.subtrees[k];
+            let Subtree { top, path_length, .. } = self.subtrees[k];
             if top as usize == v {
                 parent.push(Some(above(learned.parents()[k] as usize)));
-                length.push((learned.lengths()[k] - scale[k] * way).max(0.0));
+                length.push((learned.lengths()[k] - scale[k] * path_length).max(0.0));
             } else {
                 parent.push(Some(number[start.parents()[v] as usize]));
                 length.push(scale[k] * start.lengths()[v]);
@@ -177,7 +179,7 @@ impl CoarseTree {
     }
 }
 
-/// Which points labelled measures hold.
+/// Returns which points have mass in a labelled measure.
 fn used(points: usize, parts: &[&Labelled]) -> Vec<bool> {
     let mut used = vec![false; points];
     for data in parts {
@@ -224,9 +226,9 @@ mod tests {
             let coarse = coarse(&start, &data);
             let few = coarse.labelled(&data).unwrap();
             assert!(coarse.tree.leaves() < 60 && coarse.tree.is_ultrametric());
-            let whole = start.pairs(data.measures(), data.pairs(), &silent).unwrap();
+            let original = start.pairs(data.measures(), data.pairs(), &silent).unwrap();
             let part = coarse.tree.pairs(few.measures(), few.pairs(), &silent).unwrap();
-            for (a, b) in whole.iter().zip(part) {
+            for (a, b) in original.iter().zip(part) {
                 assert!((a - b).abs() < 1e-12, "{a} {b}");
             }
         }
@@ -237,17 +239,17 @@ mod tests {
         for seed in 0..20 {
             let (start, data) = problem(60, seed);
             let coarse = coarse(&start, &data);
-            let whole = coarse.expanded(&coarse.tree.scaled(3.0).unwrap(), &start, 3.0).unwrap();
+            let refined = coarse.expanded(&coarse.tree.scaled(3.0).unwrap(), &start, 3.0).unwrap();
             for i in 0..60 {
                 for j in 0..60 {
-                    let (a, b) = (whole.leaf_distance(i, j), 3.0 * start.leaf_distance(i, j));
+                    let (a, b) = (refined.leaf_distance(i, j), 3.0 * start.leaf_distance(i, j));
                     assert!((a - b).abs() < 1e-12, "{a} {b}");
                 }
             }
         }
     }
 
-    /// Whatever is learned, labelled distances are those of the learned tree.
+    /// Labelled distances are always those of the learned tree.
     #[test]
     fn learned_distances_survive() {
         for seed in 0..20 {
@@ -261,10 +263,10 @@ mod tests {
             }
             let parents = coarse.tree.parents().to_vec();
             let changed = Tree::new(coarse.tree.leaves(), parents, lengths).unwrap();
-            let whole = coarse.expanded(&changed, &start, 1.0).unwrap();
-            let whole = whole.pairs(data.measures(), data.pairs(), &silent).unwrap();
+            let refined = coarse.expanded(&changed, &start, 1.0).unwrap();
+            let refined = refined.pairs(data.measures(), data.pairs(), &silent).unwrap();
             let part = changed.pairs(few.measures(), few.pairs(), &silent).unwrap();
-            for (a, b) in whole.iter().zip(part) {
+            for (a, b) in refined.iter().zip(part) {
                 assert!((a - b).abs() < 1e-12, "{a} {b}");
             }
         }

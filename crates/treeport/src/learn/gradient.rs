@@ -1,6 +1,6 @@
-//! How W_T changes with the heights, for many pairs at once.
+//! Gradient of W_T with respect to the heights, for many pairs at once.
 //!
-//! On a fixed shape W_T is linear in the heights: W_T = Σ_v φ(v)·θ(v), with f the surplus below v
+//! For a fixed shape W_T is linear in the heights: W_T = Σ_v φ(v)·θ(v), with f the surplus below v
 //! and
 //!
 //! ```text
@@ -8,28 +8,28 @@
 //! φ(i) = −|f(i)|                           leaf
 //! ```
 //!
-//! This follows from d(i, j) = 2θ(lca) − θ(i) − θ(j). Read literally, the gradient of \[CTW24\]
-//! puts Π_ii = min(μ_i, ρ_i) on leaf i instead of −|f(i)|; with that sign the paper's own
-//! four-point example is never recovered, with this one always (`tests/recovery.rs`).
+//! This follows from d(i, j) = 2θ(lca) − θ(i) − θ(j). Read literally, the gradient of \[CTW24\] has
+//! Π_ii = min(μ_i, ρ_i) at leaf i instead of −|f(i)|; with that sign the paper's own four-point
+//! example is never recovered, with this one always (`tests/recovery.rs`).
 //!
-//! Pairs are taken eight at a time, side by side in memory, so that every node costs a few vector
-//! instructions. The groups are fixed by the order of the pairs and added in that order: the result
-//! is the same on one thread and on many.
+//! Pairs are processed in groups of eight lanes, so that every node costs a few vector
+//! instructions. Groups are fixed by the order of the pairs and added in that order: the result is
+//! the same on one thread and on many.
 
 use crate::binary::BinaryTree;
 use crate::measure::Measures;
 use crate::parallel;
 
-/// Pairs side by side in memory: one cache line of `f64`.
+/// Pairs per group: one cache line of `f64`.
 const LANES: usize = 8;
 
-/// One value for each pair of a group.
+/// One value per pair of a group.
 type Lane = [f64; LANES];
 
-/// Below this many node visits a batch is done on the calling thread: waking others costs more.
+/// Batches with fewer node visits run on the calling thread: waking other threads costs more.
 const PARALLEL_WORK: usize = 1 << 16;
 
-/// The gradient of one batch with respect to the heights.
+/// Gradient of one batch with respect to the heights.
 pub(crate) struct BatchGradient {
     /// Σ over pairs of weight·(W_T − W₁)·φ, by node.
     pub(crate) gradient: Vec<f64>,
@@ -37,7 +37,7 @@ pub(crate) struct BatchGradient {
     pub(crate) squared_norm: f64,
 }
 
-/// The tree distance of each pair, by the linear form.
+/// Computes the tree distance of each pair, by the linear form.
 pub(crate) fn predictions(
     tree: &BinaryTree,
     measures: &Measures,
@@ -50,7 +50,7 @@ pub(crate) fn predictions(
     groups.concat()
 }
 
-/// A pair in a batch, its label, and how much its squared error counts.
+/// A pair in a batch, its label, and the weight of its squared error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WeightedPair {
     pub(crate) pair: (usize, usize),
@@ -58,7 +58,7 @@ pub(crate) struct WeightedPair {
     pub(crate) weight: f64,
 }
 
-/// The gradient of ½Σ weight·(W_T − W₁)² over a batch.
+/// Computes the gradient of ½Σ weight·(W_T − W₁)² over a batch.
 pub(crate) fn step(
     tree: &BinaryTree,
     measures: &Measures,
@@ -84,7 +84,7 @@ pub(crate) fn step(
     BatchGradient { gradient, squared_norm }
 }
 
-/// Maps groups of [`LANES`] items, in order, in parallel where it pays.
+/// Maps groups of [`LANES`] items, in order; in parallel if there is enough work.
 fn in_groups<T: Sync, R: Send>(
     tree: &BinaryTree,
     items: &[T],
@@ -99,7 +99,7 @@ fn in_groups<T: Sync, R: Send>(
     }
 }
 
-/// Surplus of mass below every node, for up to eight pairs.
+/// Computes the surplus of mass below every node, for up to eight pairs.
 fn surpluses(tree: &BinaryTree, measures: &Measures, pairs: &[(usize, usize)]) -> Vec<Lane> {
     let mut surplus = vec![[0.0; LANES]; tree.height.len()];
     for (lane, &(i, j)) in pairs.iter().enumerate() {
@@ -110,13 +110,13 @@ fn surpluses(tree: &BinaryTree, measures: &Measures, pairs: &[(usize, usize)]) -
         let (a, b) = (surplus[l], surplus[r]);
         surplus[v] = std::array::from_fn(|q| a[q] + b[q]);
     }
-    // Equal masses cancel at the root; what rounding leaves there is not part of W_T.
+    // Equal masses cancel at the root; rounding errors there are not part of W_T.
     let root = tree.root();
     surplus[root] = [0.0; LANES];
     surplus
 }
 
-/// φ at every node, leaves first: calls `visit` with the node and its eight values.
+/// Calls `visit` for every node, leaves first, with its eight values of φ.
 #[inline]
 fn for_each_feature(tree: &BinaryTree, surplus: &[Lane], mut visit: impl FnMut(usize, Lane)) {
     for i in 0..tree.leaves {
@@ -129,7 +129,7 @@ fn for_each_feature(tree: &BinaryTree, surplus: &[Lane], mut visit: impl FnMut(u
     }
 }
 
-/// Σ φ·θ and Σ φ² for each pair.
+/// Computes Σ φ·θ and Σ φ² for each pair.
 fn predict(tree: &BinaryTree, surplus: &[Lane]) -> (Lane, Lane) {
     let (mut predicted, mut squares) = ([0.0; LANES], [0.0; LANES]);
     for_each_feature(tree, surplus, |v, feature| {
@@ -142,7 +142,7 @@ fn predict(tree: &BinaryTree, surplus: &[Lane]) -> (Lane, Lane) {
     (predicted, squares)
 }
 
-/// Σ over pairs of weight·φ, by node.
+/// Computes Σ over pairs of weight·φ, by node.
 fn weighted_features(tree: &BinaryTree, surplus: &[Lane], weight: &Lane) -> Vec<f64> {
     let mut sums = vec![0.0; tree.height.len()];
     for_each_feature(tree, surplus, |v, feature| {
@@ -201,7 +201,7 @@ mod tests {
                     moved.height[v] += shift;
                     loss(&moved, &measures, &distances)
                 };
-                // On a fixed shape the loss is quadratic, so central differences have no error but
+                // For a fixed shape the loss is quadratic, so central differences are exact up to
                 // rounding.
                 let slope = (at(1e-3) - at(-1e-3)) / 2e-3;
                 prop_assert!((slope - step.gradient[v]).abs() < 1e-8, "node {}", v);

@@ -1,13 +1,13 @@
 //! Learning a tree from transport distances: \[CTW24\], Algorithm 1, with extensions.
 //!
 //! Gradient steps on node heights (`gradient`), each followed by a projection back to trees
-//! ([`project`](crate::project())) that may change their shape. A step costs O(N·batch + N log N).
+//! ([`project`](crate::project())) that may change the shape. A step costs O(N·batch + N log N).
 //!
-//! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm,
-//! so a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c
-//! give the learned tree times c (to the last bit for powers of two; otherwise up to how rounding
-//! breaks ties). Inside, labels, masses and heights are divided by powers of two so that they are
-//! near 1, and neither 1e-200 nor 1e200 is special.
+//! **Scale invariance.** The batch gradient is divided by the batch's mean squared feature norm, so
+//! a rate of 1 would fit a single pair exactly in any unit of distance: multiplying all distances
+//! by c multiplies the learned tree by c (to the last bit for powers of two; otherwise up to ties
+//! broken by rounding). Internally, labels, masses and heights are divided by powers of two so that
+//! they are near 1; values such as 1e-200 or 1e200 need no special treatment.
 
 mod checkpoint;
 mod coarse;
@@ -38,31 +38,31 @@ use crate::steps::LEARNING;
 use crate::tree::Tree;
 use crate::units;
 
-/// How well the tree fitted after one pass over the training pairs.
+/// Error of the tree after one pass over the training pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
-    /// Passes done; 0 is the start.
+    /// Number of completed passes; 0 is the start.
     pub epoch: usize,
-    /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, weighted as [`Loss`] says: no
-    /// unit.
+    /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, with the weights of [`Loss`];
+    /// without unit.
     pub training_loss: f64,
-    /// The loss over the validation pairs, where there are any.
+    /// Loss over the validation pairs, if there are any.
     pub validation_loss: Option<f64>,
-    /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree; labels below 10⁻⁴ of the
-    /// largest are left out, and it is NaN if none is left.
+    /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree. Labels below 10⁻⁴ of the
+    /// largest are left out; NaN if none remains.
     pub relative_error: f64,
 }
 
-/// What [`learn`] gives back.
+/// Result of [`learn`].
 #[derive(Clone, Debug)]
 pub struct Learned {
-    /// The best tree seen.
+    /// Best tree seen.
     pub tree: Tree,
-    /// The fit at the start (epoch 0) and after every epoch.
+    /// Errors at the start (epoch 0) and after every epoch.
     pub history: Vec<Epoch>,
-    /// The epoch whose tree this is.
+    /// Epoch of the best tree.
     pub best_epoch: usize,
-    /// Whether all epochs ran; false after early stopping, when `progress` stopped the run, or when
+    /// Whether all epochs ran. False after early stopping, if `progress` cancelled the run, or if
     /// the heights diverged because the rate was too large.
     pub finished: bool,
     /// Seconds spent on gradients.
@@ -73,17 +73,17 @@ pub struct Learned {
 
 /// Learns a tree whose transport distances fit the labels.
 ///
-/// Starts from `start` (any tree on the same points: a linkage, a phylogeny, a tree learned before)
-/// and returns the best tree seen. `progress` hears of every step and may stop the run, which then
-/// returns the best tree so far.
+/// Starts from `start` (any tree on the same points: a linkage, a phylogeny, an earlier learned
+/// tree) and returns the best tree seen. `progress` is called at every step and may cancel the run,
+/// which then returns the best tree so far.
 ///
 /// # Errors
-/// No labels, measures on other points, bad options.
+/// No labels; measures on other points; invalid options.
 ///
 /// # Complexity
 /// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory. Above 20,000
-/// points N is about the number of points in labelled measures: subtrees without two of them move
-/// as a whole.
+/// points N is approximately the number of points in labelled measures: subtrees with fewer than
+/// two of them move as a whole.
 ///
 /// # Example
 /// ```
@@ -105,11 +105,11 @@ pub fn learn(
     resume(None, start, data, options, progress)
 }
 
-/// Continues [`learn`] from a checkpoint of a run with the same arguments; the result is that of the
-/// uninterrupted run, to the last bit.
+/// Resumes [`learn`] from a checkpoint of a run with the same arguments; the result is bit for bit
+/// that of the uninterrupted run.
 ///
 /// # Errors
-/// As [`learn`], and a checkpoint of a run with other numbers of points or steps.
+/// A checkpoint of a run with other numbers of points or steps; see also [`learn`].
 pub fn resume(
     from: Option<&Checkpoint>,
     start: &Tree,
@@ -122,14 +122,14 @@ pub fn resume(
     if let Some(coarse) = CoarseTree::of(start, &[data])? {
         let few = coarse.labelled(data)?;
         let learned = resume(from, &coarse.tree, &few, options, progress)?;
-        return coarse.whole(learned, start, &few, options);
+        return coarse.refined(learned, start, &few, options);
     }
     let mut rng = generator(options.seed);
     let parts = data.split_by(options.validation_fraction, &mut rng);
     descend(from, Run::new(start, &parts, options), start, options, rng, progress)
 }
 
-/// [`resume`] with labels that were split before.
+/// Runs [`resume`] with labels that are already split.
 pub(crate) fn learn_judged(
     from: Option<&Checkpoint>,
     start: &Tree,
@@ -141,13 +141,13 @@ pub(crate) fn learn_judged(
     if let Some(coarse) = CoarseTree::of(start, &[&parts.0, &parts.1])? {
         let few = (coarse.labelled(&parts.0)?, coarse.labelled(&parts.1)?);
         let learned = learn_judged(from, &coarse.tree, &few, options, progress)?;
-        return coarse.whole(learned, start, &few.0, options);
+        return coarse.refined(learned, start, &few.0, options);
     }
     let run = Run::new(start, parts, options);
     descend(from, run, start, options, generator(options.seed), progress)
 }
 
-/// All epochs of a run, those before the checkpoint left out.
+/// Runs all epochs, except for steps before the checkpoint.
 fn descend(
     from: Option<&Checkpoint>,
     mut run: Run,
@@ -170,7 +170,7 @@ fn descend(
             let rate = options.learning_rate * options.schedule.share(step as f64 / steps as f64);
             let pivot = rng.random_range(0..start.leaves());
             step += 1;
-            // Done before the checkpoint; only the random numbers have to be drawn again.
+            // Done before the checkpoint; only the random numbers are drawn again.
             if step <= done {
                 continue;
             }
@@ -192,12 +192,12 @@ fn descend(
     run.into_learned(start)
 }
 
-/// A run of [`learn`]: the current tree, the best so far, and the fit of both.
+/// State of a run of [`learn`]: the current tree, the best so far, and their errors.
 struct Run {
-    /// The distance that a height of 1 stands for.
+    /// Distance that a height of 1 represents.
     unit: f64,
     train: Labelled,
-    /// How much each training label counts.
+    /// Weight of each training label.
     importance: Vec<f64>,
     validation: Labelled,
     loss: Loss,
@@ -228,7 +228,7 @@ impl Run {
             tree = project::ultrametric(&tree);
         }
         if options.scale {
-            // Any unit will do before the factor is known; the start's own cannot overflow.
+            // The unit is arbitrary until the factor is known; the start's own cannot overflow.
             tree.divide_heights(units::power_of_two(tree.largest_height()));
             let factor =
                 train.factor(&gradient::predictions(&tree, train.measures(), train.pairs()));
@@ -256,7 +256,7 @@ impl Run {
         run
     }
 
-    /// Reports progress; false where the run has to stop.
+    /// Reports progress; returns `false` if the run is cancelled.
     fn report(&self, step: usize, steps: usize, progress: &Progress<'_>) -> bool {
         let checkpoint = || {
             let Self { history, tree, best, best_epoch, .. } = self;
@@ -295,8 +295,8 @@ impl Run {
         Ok(())
     }
 
-    /// One gradient step on a batch of labels, then the projection to trees. Breaks where the heights
-    /// diverge, as they do when the rate is far too large.
+    /// Takes one gradient step on a batch of labels and projects to trees. Breaks if the heights
+    /// diverge, as they do if the rate is far too large.
     fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) -> ControlFlow<()> {
         let begun = Instant::now();
         let weighted = |&k: &usize| WeightedPair {
@@ -307,13 +307,13 @@ impl Run {
         let batch: Vec<WeightedPair> = batch.iter().map(weighted).collect();
         let step = gradient::step(&self.tree, self.train.measures(), &batch);
         if step.squared_norm > 0.0 {
-            // The two means, of gradient and squared norm, share the batch size: it cancels.
+            // Both the gradient and the squared norm are means over the batch: its size cancels.
             let factor = rate / step.squared_norm;
             let heights = self.tree.height.iter_mut().zip(&step.gradient);
             heights.for_each(|(height, g)| *height -= factor * g);
         }
         let largest = self.tree.largest_height();
-        if largest.is_nan() || largest > RUNAWAY {
+        if largest.is_nan() || largest > DIVERGED {
             return ControlFlow::Break(());
         }
         let stepped = Instant::now();
@@ -327,10 +327,10 @@ impl Run {
         ControlFlow::Continue(())
     }
 
-    /// Measures the fit, and keeps the tree if it is the best so far.
+    /// Computes the error, and keeps the tree if it is the best so far.
     fn record(&mut self, epoch: usize) {
         let begun = Instant::now();
-        // The fit is that of the tree that would be returned.
+        // The error is that of the tree that would be returned.
         let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
         let tree = projected.as_ref().unwrap_or(&self.tree);
         let train = Fit::new(tree, &self.train, self.loss);
@@ -355,7 +355,8 @@ impl Run {
         self.best.divide_heights(1.0 / self.unit);
         let tree = match self.kind {
             Kind::Ultrametric | Kind::SkipMst => self.best.to_tree()?,
-            // Additive trees are rooted at the pivot of the last step: move the root to the middle.
+            // Additive trees are rooted at the pivot of the last step: move the root to the
+            // midpoint.
             Kind::Additive => self.best.to_tree()?.rerooted_at_middle()?,
         };
         Ok(Learned {
@@ -369,7 +370,7 @@ impl Run {
     }
 }
 
-/// How well a tree fits labels.
+/// Errors of a tree on labels.
 struct Fit {
     loss: f64,
     relative_error: f64,
@@ -387,7 +388,7 @@ impl Fit {
             squares += weight * error * error;
             scale += weight * distance * distance;
         }
-        // With all labels 0 any unit will do.
+        // If all labels are 0, the scale is arbitrary.
         let scale = if scale > 0.0 { scale } else { 1.0 };
         let errors = score::relative_errors(&predicted, data.distances());
         let relative_error = errors.iter().sum::<f64>() / errors.len() as f64;
@@ -395,5 +396,5 @@ impl Fit {
     }
 }
 
-/// Labels are near 1, so larger heights have diverged.
-const RUNAWAY: f64 = 1e100;
+/// Heights above this have diverged, because labels are near 1.
+const DIVERGED: f64 = 1e100;

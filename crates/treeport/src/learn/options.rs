@@ -1,19 +1,19 @@
-//! Options of learning: the kind of tree, the steps, the loss.
+//! Options of learning: kind of tree, steps, loss.
 
 use crate::error::Result;
 use crate::names::named;
 use crate::option_range::OptionRange;
 
-/// The kind of tree that is learned, and the projection after each step.
+/// Kind of tree that is learned, which determines the projection after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// All leaves equally far from the root; the paper's method.
+    /// Ultrametric: all leaves have the same distance from the root; the paper's method.
     Ultrametric,
-    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random
+    /// Additive: leaves at any depth, every tree metric. Projects by the Gromov product at a random
     /// leaf.
     #[default]
     Additive,
-    /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
+    /// The shape of the start, with one final projection to an ultrametric tree
     /// (\[CTW24\], "skip-MST").
     SkipMst,
 }
@@ -24,16 +24,16 @@ named! { Kind, "the kind", {
     SkipMst: "skip-mst", "ultrametric, with the shape of the start";
 } }
 
-/// How the learning rate falls from its start to the last step.
+/// Decay of the learning rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// Straight down to 0.
+    /// Linear decay to 0.
     #[default]
     Linear,
-    /// Half a cosine down to 0.
+    /// Cosine decay to 0.
     Cosine,
-    /// Not at all.
+    /// No decay.
     Constant,
 }
 
@@ -44,7 +44,7 @@ named! { Schedule, "the schedule", {
 } }
 
 impl Schedule {
-    /// The share of the rate left when `done` (0 to 1) of the steps are done.
+    /// Returns the share of the rate after the share `done` (0 to 1) of the steps.
     pub(super) fn share(self, done: f64) -> f64 {
         match self {
             Self::Linear => 1.0 - done,
@@ -58,9 +58,9 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// (W_T − W₁)², the cost of \[CTW24\]: large distances decide.
+    /// (W_T − W₁)², the cost of \[CTW24\]: large distances dominate.
     Squared,
-    /// ((W_T − W₁)/W₁)²: every pair counts the same, as it does in the mean relative error.
+    /// ((W_T − W₁)/W₁)²: every pair has the same weight, as in the mean relative error.
     #[default]
     Relative,
 }
@@ -71,14 +71,14 @@ named! { Loss, "the loss", {
 } }
 
 impl Loss {
-    /// What the squared error of each label is multiplied by.
+    /// Returns the weight of the squared error of each label.
     pub(crate) fn importance(self, distances: &[f64]) -> Vec<f64> {
         match self {
             Self::Squared => vec![1.0; distances.len()],
             Self::Relative => {
                 let mean = distances.iter().sum::<f64>() / distances.len() as f64;
-                // A label near 0 must not outweigh all others; labels that are all 0 weigh the
-                // same.
+                // A label near 0 must not outweigh all others; labels that are all 0 have equal
+                // weights.
                 let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
                 distances.iter().map(|d| (mean.max(least) / d.max(least)).powi(2)).collect()
             }
@@ -86,31 +86,32 @@ impl Loss {
     }
 }
 
-/// Labels below this share of their mean weigh no more than one of that size.
+/// Labels below this share of their mean have no more weight than one of that size.
 const LEAST_LABEL: f64 = 0.05;
 
-/// Options of [`learn`](super::learn); the defaults worked on every data set we tried.
+/// Options of [`learn`](super::learn); the defaults suit all data sets we tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnOptions {
-    /// What kind of tree.
+    /// Kind of tree.
     pub kind: Kind,
     /// Passes over the training pairs.
     pub epochs: usize,
-    /// Pairs in one step; all pairs at once recover hidden trees worse.
+    /// Pairs per step; a single batch of all pairs recovers hidden trees less well.
     pub batch_size: usize,
-    /// Step size at the start, without unit; 0.3 to 1 is the useful range.
+    /// Initial step size, without unit; 0.3 to 1 is the useful range.
     pub learning_rate: f64,
-    /// How the rate falls.
+    /// Decay of the step size.
     pub schedule: Schedule,
-    /// The loss; the paper takes squared errors.
+    /// Loss; the paper uses squared errors.
     pub loss: Loss,
-    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1. With 0, or where it rounds to no pair, the training pairs choose.
+    /// Share of the labels held out to choose the best tree (by its loss), from 0 to below 1. If it
+    /// is 0 or rounds to no pair, the training pairs choose.
     pub validation_fraction: f64,
-    /// Stop after this many epochs without a better tree; 0 never stops early.
+    /// Number of epochs without a better tree after which learning stops; 0 never stops early.
     pub patience: usize,
-    /// Multiply the start by the median of W₁/W_T first; not when resuming.
+    /// Whether to first multiply the start by the median of W₁/W_T; not when resuming.
     pub scale: bool,
-    /// Seed of all randomness.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -121,7 +122,7 @@ impl Default for LearnOptions {
 }
 
 impl LearnOptions {
-    /// What [`Default`] gives.
+    /// Default options.
     pub(crate) const DEFAULT: Self = Self {
         kind: Kind::Additive,
         epochs: 50,
@@ -142,12 +143,12 @@ impl LearnOptions {
     }
 }
 
-/// Pairs that a step can have.
+/// Valid numbers of pairs per step.
 pub(crate) const BATCH_SIZE: OptionRange =
     OptionRange::at_least(1.0, "a batch holds at least one pair");
-/// Step sizes at the start.
+/// Valid initial step sizes.
 pub(crate) const LEARNING_RATE: OptionRange =
     OptionRange::above(0.0, "it must be above 0; try 0.5");
-/// Shares of the labels that can be held out.
+/// Valid shares of held-out labels.
 pub(crate) const VALIDATION_FRACTION: OptionRange =
     OptionRange::half_open(0.0, 1.0, "a share from 0 to below 1");

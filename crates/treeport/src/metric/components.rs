@@ -1,4 +1,4 @@
-//! Graphs in several pieces: no path leads from one to another, so each has a metric of its own.
+//! Graphs with several connected components, each with a metric of its own.
 
 use std::collections::BTreeMap;
 
@@ -7,48 +7,47 @@ use super::{GroundMetric, Source, check_count};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 
-/// A ground metric in one piece or in several, as a graph of several components is.
+/// Ground metric of a graph that may have several connected components, or of one metric space.
 ///
-/// Exact transport is solved on each of them by itself: a [`Problem`](crate::Problem) takes it as it
-/// takes a metric. Everything else needs one piece:
-/// [`whole`](Self::whole).
+/// Exact transport is solved on each component separately: a [`Problem`](crate::Problem) supports
+/// it like a metric. Everything else requires a single component ([`whole`](Self::whole)).
 #[derive(Clone)]
 pub struct Components {
     points: usize,
-    /// Nodes with edges, increasing, each with its component and its number there; none if all
-    /// points are in one piece.
+    /// Nodes with edges, increasing, each with its component and its number there; empty if there
+    /// is one component.
     places: Vec<Place>,
     /// Components with edges, in the order of their first nodes.
     parts: Vec<Part>,
-    /// The metric of a node without edges.
-    lone: GroundMetric,
+    /// Metric of an isolated node.
+    isolated: GroundMetric,
 }
 
 #[derive(Clone)]
 struct Part {
     metric: GroundMetric,
-    /// What its points are called outside, increasing.
+    /// Numbers of its points in the whole graph, increasing.
     nodes: Vec<u32>,
 }
 
-/// (point, mass) of what a measure has on a component, with the numbers that points have there.
+/// (point, mass) of the part of a measure on one component, with the component's point numbers.
 pub(crate) type Share = Vec<(usize, f64)>;
 
 impl From<GroundMetric> for Components {
     fn from(metric: GroundMetric) -> Self {
         let part = Part { metric: metric.clone(), nodes: Vec::new() };
-        Self { points: metric.points(), places: Vec::new(), parts: vec![part], lone: metric }
+        Self { points: metric.points(), places: Vec::new(), parts: vec![part], isolated: metric }
     }
 }
 
 impl Components {
-    /// Shortest paths in an undirected graph of `n` nodes, connected or not.
+    /// Computes shortest paths in an undirected graph of `n` nodes, connected or not.
     ///
     /// # Errors
-    /// As [`GroundMetric::from_edges`], but for a graph in several pieces.
+    /// See [`GroundMetric::from_edges`], except that the graph need not be connected.
     ///
     /// # Complexity
-    /// O(E log E) time, and memory for the edges alone: nodes without edges take none.
+    /// O(E log E) time, and memory for the edges alone: isolated nodes need none.
     ///
     /// # Example
     /// ```
@@ -79,16 +78,16 @@ impl Components {
             .zip(grouped(&places, count, edges))
             .map(part)
             .collect::<Result<_>>()?;
-        Ok(Self { points: n, places, parts, lone: GroundMetric::discrete(1)? })
+        Ok(Self { points: n, places, parts, isolated: GroundMetric::discrete(1)? })
     }
 
-    /// The number of points of all pieces together.
+    /// Returns the number of points of all components.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// The number of pieces.
-    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    /// Returns the number of components.
+    #[expect(clippy::len_without_is_empty, reason = "there is always a component")]
     pub fn len(&self) -> usize {
         if self.is_one() { 1 } else { self.parts.len() + self.points - self.places.len() }
     }
@@ -97,10 +96,10 @@ impl Components {
         self.places.is_empty() && !self.parts.is_empty()
     }
 
-    /// The ground metric of all points.
+    /// Returns the ground metric of all points.
     ///
     /// # Errors
-    /// [`Error::Disconnected`] if there are several pieces.
+    /// [`Error::Disconnected`] if there are several components.
     pub fn whole(&self) -> Result<&GroundMetric> {
         if self.is_one() {
             return Ok(&self.parts[0].metric);
@@ -110,7 +109,8 @@ impl Components {
         Err(Error::Disconnected { components: self.len(), node })
     }
 
-    /// The edges of all pieces, by the numbers of their nodes outside; none of points and matrices.
+    /// Iterates over the edges of all components, with node numbers of the whole graph; points and
+    /// matrices have none.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
         self.parts.iter().flat_map(|part| {
             let name = |node: u32| part.nodes.get(node as usize).copied().unwrap_or(node);
@@ -119,7 +119,7 @@ impl Components {
         })
     }
 
-    /// The distance between two points; infinite where no path leads from one to the other.
+    /// Computes the distance between two points, infinite if no path connects them.
     ///
     /// # Panics
     /// If there is no such point.
@@ -128,9 +128,9 @@ impl Components {
         if part == other { self.metric(part).distance(from, to) } else { f64::INFINITY }
     }
 
-    /// The distances of the given pairs; infinite where there is no path.
+    /// Computes the distances of the given pairs, infinite where no path connects them.
     ///
-    /// For a graph this is one search per run of pairs with the same first point: sort them by it.
+    /// A graph is searched once per run of pairs with the same first point: sort pairs by it.
     ///
     /// # Panics
     /// If there is no such point.
@@ -153,7 +153,7 @@ impl Components {
         distances
     }
 
-    /// The component of a point, and the point's number in it. Nodes without edges come after all
+    /// Returns the component of a point and the point's number in it. Isolated nodes come after all
     /// components with edges.
     pub(crate) fn place(&self, point: usize) -> (usize, usize) {
         assert!(point < self.points, "points are 0..{}", self.points);
@@ -166,12 +166,12 @@ impl Components {
         }
     }
 
-    /// The metric of a component.
+    /// Returns the metric of a component.
     pub(crate) fn metric(&self, component: usize) -> &GroundMetric {
-        self.parts.get(component).map_or(&self.lone, |part| &part.metric)
+        self.parts.get(component).map_or(&self.isolated, |part| &part.metric)
     }
 
-    /// What a point of a component is called outside.
+    /// Returns the number, in the whole graph, of a point of a component.
     pub(crate) fn node(&self, component: usize, point: usize) -> usize {
         match self.parts.get(component) {
             Some(part) => part.nodes.get(point).map_or(point, |&node| node as usize),
@@ -179,7 +179,7 @@ impl Components {
         }
     }
 
-    /// What a measure has on every component where it has mass.
+    /// Splits a measure by the components on which it has mass.
     pub(crate) fn split(&self, measure: &Measure<'_>) -> BTreeMap<usize, Share> {
         let mut shares: BTreeMap<usize, Share> = BTreeMap::new();
         for (point, mass) in measure.iter() {
@@ -190,18 +190,18 @@ impl Components {
     }
 }
 
-/// The edges of every component, by the numbers of nodes in it.
+/// Groups edges by component, with the component's node numbers.
 fn grouped(places: &[Place], count: usize, edges: Vec<Edge>) -> Vec<Vec<Edge>> {
     let mut groups = vec![Vec::new(); count];
     for (from, to, weight) in edges {
-        let end = |node| find(places, node).expect("an end of an edge");
+        let end = |node| find(places, node).expect("an end of an edge has a place");
         let ((part, from), (_, to)) = (end(from), end(to));
         groups[part as usize].push((from, to, weight));
     }
     groups
 }
 
-/// The place of a node with edges.
+/// Returns the component and number of a node with edges.
 fn find(places: &[Place], node: u32) -> Option<(u32, u32)> {
     places.binary_search_by_key(&node, |place| place.0).ok().map(|at| places[at].1)
 }

@@ -1,6 +1,6 @@
-//! Points so far apart that the squares of their distances are beyond the largest number.
+//! Points so far apart that squared distances overflow.
 //!
-//! Kernels and bounds add up squares, so that such points become a matrix: all distances, each worked out in
+//! Kernels and bounds add up squares, so such points become a matrix of distances, each computed in
 //! a unit of its own.
 
 use super::points::period::{apart, that_matter, wrapped};
@@ -9,11 +9,12 @@ use crate::condensed;
 use crate::error::Result;
 use crate::memory;
 
-/// Coordinates below this have differences whose squares, and sums of a million of them, are finite.
+/// Differences of smaller coordinates have finite squares, and sums of a million of them are
+/// finite.
 const NEAR: f64 = 1e150;
 
-/// All distances, as a condensed matrix, where squares would overflow and the distances may not; `None`
-/// where coordinates are what distances are computed from as ever, or are no coordinates.
+/// Computes all distances as a condensed matrix if squares overflow and distances may not; `None`
+/// if squares are finite or the coordinates are invalid.
 pub(super) fn distances(
     dim: usize,
     coordinates: &[f64],
@@ -23,7 +24,7 @@ pub(super) fn distances(
     let is_table = dim > 0 && coordinates.len().is_multiple_of(dim);
     let is_finite = coordinates.iter().all(|x| x.is_finite());
     let refused = geometry.metric != PointMetric::Euclidean || !is_table || !is_finite;
-    if is_near || refused || has_squares(dim, coordinates) {
+    if is_near || refused || squares_are_finite(dim, coordinates) {
         return Ok(None);
     }
     let Some(halves) = geometry.half_periods(dim)? else {
@@ -33,13 +34,13 @@ pub(super) fn distances(
     let Some(halves) = halves else { return lengths(dim, coordinates, None).map(Some) };
     let inside = coordinates.iter().zip(halves.iter().cycle()).map(|(&x, &half)| wrapped(x, half));
     let inside: Vec<f64> = inside.collect();
-    if has_squares(dim, &inside) {
+    if squares_are_finite(dim, &inside) {
         return Ok(None);
     }
     lengths(dim, &inside, Some(&halves)).map(Some)
 }
 
-/// All distances, of wrapped coordinates where there are half periods.
+/// Computes all distances; coordinates are wrapped if there are half periods.
 fn lengths(dim: usize, coordinates: &[f64], halves: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = coordinates.len() / dim;
     check_count(n)?;
@@ -52,9 +53,8 @@ fn lengths(dim: usize, coordinates: &[f64], halves: Option<&[f64]>) -> Result<Ve
     Ok(all)
 }
 
-/// Whether the square of the diagonal of the box around all points is finite, four times over, as kernels
-/// need it.
-fn has_squares(dim: usize, coordinates: &[f64]) -> bool {
+/// Returns whether four times the squared diagonal of the bounding box is finite, as kernels need.
+fn squares_are_finite(dim: usize, coordinates: &[f64]) -> bool {
     let width = |axis: usize| {
         let along = || coordinates.iter().skip(axis).step_by(dim).copied();
         along().fold(f64::NEG_INFINITY, f64::max) - along().fold(f64::INFINITY, f64::min)
@@ -62,9 +62,9 @@ fn has_squares(dim: usize, coordinates: &[f64]) -> bool {
     (4.0 * (0..dim).map(|axis| width(axis).powi(2)).sum::<f64>()).is_finite()
 }
 
-/// The straight line between two points, in a unit as large as the widest difference.
+/// Computes the Euclidean distance of two points, in the unit of the largest difference.
 fn length(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
-    // Halves, because the difference of two numbers may be beyond the largest.
+    // Halved, because a difference of two numbers may overflow.
     let period = |k: usize| halves.map_or(f64::INFINITY, |halves| halves[k]);
     let half = |(k, (a, b)): (usize, (&f64, &f64))| apart(0.5 * a, 0.5 * b, 0.5 * period(k));
     let all = x.iter().zip(y).enumerate().map(half);

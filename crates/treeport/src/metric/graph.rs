@@ -1,7 +1,7 @@
-//! Shortest paths in an undirected graph with lengths on its edges.
+//! Shortest paths in an undirected graph with edge lengths.
 //!
-//! Dijkstra with a binary heap: road, transit and flight networks have a few edges per node, where
-//! nothing simpler is faster. Many sources run in parallel, each on its own.
+//! Dijkstra with a binary heap: road, transit and flight networks have few edges per node, where
+//! nothing simpler is faster. Many sources run in parallel, each with its own search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,32 +12,32 @@ use crate::parallel;
 use crate::progress::Counter;
 use crate::sets::DisjointSets;
 
-/// Sources searched by one thread before it takes the next batch.
+/// Sources per batch of a thread.
 const BATCH: usize = 16;
 
-/// A connected undirected graph, all weights finite and at least 0.
+/// A connected undirected graph with finite edge lengths of at least 0.
 pub(super) struct Graph {
-    /// Every edge once, smaller node first, sorted; no loops.
+    /// Edges, each once, smaller node first, sorted; no loops.
     pub(super) edges: Vec<(u32, u32, f64)>,
     /// Bounds of the rows of `neighbor`.
     start: Vec<usize>,
-    /// Neighbors of every node and the length of the edge to them, shortest first, then by number.
+    /// Neighbors of every node with edge lengths, in increasing order of length, then of number.
     neighbor: Vec<(u32, f64)>,
 }
 
-/// Nodes to visit, nearest first. Bits of floats from 0 up sort like the floats.
+/// Priority queue of nodes, nearest first. Bits of nonnegative floats sort like the floats.
 pub(super) type Heap = BinaryHeap<Reverse<(u64, u32)>>;
 
 impl Graph {
     pub(super) fn new(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Self> {
         super::check_count(nodes)?;
         let edges = lightest(nodes, edges)?;
-        // Before anything of size `nodes` is allocated: few edges cannot join many nodes.
+        // Before any allocation of size `nodes`: few edges cannot connect many nodes.
         check_connected(nodes, &edges)?;
         Self::of_checked(nodes, edges)
     }
 
-    /// Of edges that [`lightest`] has checked, and that join all nodes.
+    /// Creates a graph from edges that [`lightest`] has checked and that connect all nodes.
     pub(super) fn of_checked(nodes: usize, edges: Vec<(u32, u32, f64)>) -> Result<Self> {
         check_sum(&edges)?;
         let mut start = vec![0; nodes + 1];
@@ -67,9 +67,10 @@ impl Graph {
         self.start.len() - 1
     }
 
-    /// Shortest paths from `source`; with `stop` only until the path to that node is known.
+    /// Searches shortest paths from `source`; with `stop`, only until that node is settled.
     ///
-    /// `distance` has one entry per node; those not yet final at the stop are upper bounds.
+    /// `distance` has one entry per node; after an early stop, distances of unsettled nodes are
+    /// upper bounds.
     pub(super) fn search(
         &self,
         source: usize,
@@ -84,7 +85,7 @@ impl Graph {
         self.settle_until(stop, distance, heap);
     }
 
-    /// Goes on from the nodes in the heap, whose distances are set.
+    /// Continues a search from the nodes in the heap, whose distances are set.
     pub(super) fn settle(&self, distance: &mut [f64], heap: &mut Heap) {
         self.settle_until(None, distance, heap);
     }
@@ -93,7 +94,7 @@ impl Graph {
         while let Some(Reverse((bits, node))) = heap.pop() {
             let (here, node) = (f64::from_bits(bits), node as usize);
             if here > distance[node] {
-                continue; // an older, longer path
+                continue; // outdated entry
             }
             if stop == Some(node) {
                 return;
@@ -108,12 +109,13 @@ impl Graph {
         }
     }
 
-    /// Neighbors of a node and the lengths of the edges to them.
+    /// Returns the neighbors of a node with edge lengths.
     pub(super) fn neighbors(&self, node: usize) -> &[(u32, f64)] {
         &self.neighbor[self.start[node]..self.start[node + 1]]
     }
 
-    /// All shortest paths in condensed order: one search per node, in parallel. Counts nodes.
+    /// Computes all shortest paths in condensed order: one search per node, in parallel. Counts
+    /// nodes.
     pub(super) fn condensed<T: Copy + Send>(
         &self,
         out: &mut [T],
@@ -137,7 +139,8 @@ impl Graph {
     }
 }
 
-/// Checked edges, smaller node first, sorted; of parallel edges the lightest, and no loops.
+/// Checks edges and sorts them, smaller node first; drops loops and all but the lightest of parallel
+/// edges.
 pub(super) fn lightest(
     nodes: usize,
     edges: &[(usize, usize, f64)],
@@ -161,24 +164,25 @@ pub(super) fn lightest(
     Ok(kept)
 }
 
-/// A node with edges, its component, and its number there.
+/// A node with edges, its component, and its number in it.
 pub(super) type Place = (u32, (u32, u32));
 
-/// An edge that is checked, smaller node first.
+/// A checked edge, smaller node first.
 pub(super) type Edge = (u32, u32, f64);
 
-/// Nodes with edges, increasing, each with its component and its number there, and the number of such
-/// components; they are in the order of their first nodes. It takes memory for the edges alone.
+/// Returns the nodes with edges, increasing, each with its component and its number in it, and the
+/// number of components with edges. Components are in the order of their first nodes. Needs memory
+/// for the edges alone.
 pub(super) fn parts_of(edges: &[Edge]) -> (Vec<Place>, usize) {
     let mut touched: Vec<u32> = edges.iter().flat_map(|&(a, b, _)| [a, b]).collect();
     touched.sort_unstable();
     touched.dedup();
     let number =
-        |node: u32| touched.binary_search(&node).expect("an end of an edge is touched") as u32;
+        |node: u32| touched.binary_search(&node).expect("ends of edges are in the list") as u32;
     let mut sets = DisjointSets::new(touched.len());
     for &(a, b, _) in edges {
         let (a, b) = (sets.find(number(a)), sets.find(number(b)));
-        // The smaller number stays, so that the first node stands for its component.
+        // The smaller number stays the representative, so it is the component's first node.
         sets.join(a.min(b), a.max(b));
     }
     let (mut part_of, mut sizes) = (vec![0; touched.len()], Vec::new());
@@ -196,14 +200,14 @@ pub(super) fn parts_of(edges: &[Edge]) -> (Vec<Place>, usize) {
     (places, sizes.len())
 }
 
-/// Refuses a graph in several pieces.
+/// Checks that a graph is connected.
 fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
     let (places, count) = parts_of(edges);
     let components = count + nodes - places.len();
     if components == 1 {
         return Ok(());
     }
-    // The first node without edges, or the first that is not in the component of node 0.
+    // The first node without edges, or the first outside the component of node 0.
     let reached = |at: usize| {
         places.get(at).is_some_and(|&(node, (part, _))| node as usize == at && part == 0)
     };
@@ -211,7 +215,7 @@ fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
     Err(Error::Disconnected { components, node })
 }
 
-/// Refuses weights whose sums along a path could overflow.
+/// Checks that sums of weights along a path cannot overflow.
 fn check_sum(edges: &[(u32, u32, f64)]) -> Result<()> {
     if edges.iter().map(|e| e.2).sum::<f64>().is_finite() {
         return Ok(());
@@ -309,10 +313,10 @@ pub(super) mod tests {
             message(2, &[(0, 2, 1.0)]),
             "edge 0 names node 2, but there are 2 nodes, numbered from 0"
         );
-        // Refused without memory for two thousand million nodes.
+        // The check needs no memory for two billion nodes.
         assert_eq!(
             message(2_000_000_000, &[(0, 1, 1.0), (3, 4, 1.0)]),
-            "the graph falls into 1999999998 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without"
+            "the graph falls into 1999999998 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans support disconnected graphs"
         );
         let long = message(3, &[(0, 1, 1e308), (1, 2, 1.2e308)]);
         assert!(long.starts_with("distance from point 1 to point 2 is inf"), "{long}");

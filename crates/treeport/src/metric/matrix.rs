@@ -1,4 +1,4 @@
-//! Distances given as a matrix, kept as its upper triangle.
+//! Distance matrices, stored as their upper triangle.
 
 use rayon::prelude::*;
 
@@ -7,16 +7,16 @@ use crate::condensed::{pair_at, pairs_of};
 use crate::error::{Error, Result, show_shape};
 use crate::memory;
 
-/// How far two mirrored entries may differ, relative to the largest distance.
+/// Largest difference of mirrored entries, relative to the largest distance.
 const SYMMETRY: f64 = 1e-6;
 
-/// Rows and columns of a tile: mirrored tiles are read together and have to stay in the cache.
+/// Rows and columns of a tile: mirrored tiles are read together and must fit into the cache.
 const TILE: usize = 64;
 
-/// The upper triangle of a distance matrix, row after row, as SciPy's `squareform` has it.
+/// Upper triangle of a distance matrix, row by row, as in SciPy's `squareform`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Storage {
-    /// Half the memory; about seven digits.
+    /// Single precision: half the memory, about seven digits.
     F32(Vec<f32>),
     /// Double precision.
     F64(Vec<f64>),
@@ -52,7 +52,7 @@ fn is_distance(value: f64) -> bool {
     value >= 0.0 && value.is_finite()
 }
 
-/// The condensed form of a square matrix: the mean of mirrored entries.
+/// Converts a square matrix to condensed form, the mean of mirrored entries.
 pub(super) fn from_square<T>(
     n: usize,
     square: &[T],
@@ -83,14 +83,15 @@ where
         .into_par_iter()
         .map(|block| fold_rows(n, square, SYMMETRY * largest, block, &cast).err())
         .collect();
-    // The first in row order, whichever thread was faster.
+    // The first error in row order, for any number of threads.
     faults.into_iter().flatten().next().map_or(Ok(out), Err)
 }
 
-/// What to do where a square matrix fits and half of it more does not.
+/// Advice if a square matrix fits into memory, but not with its triangle.
 const HALF: &str = "give the upper triangle alone, as `pdist` returns it";
 
-/// Fills one block of rows, tile by tile, unless mirrored entries differ by more than `tolerance`.
+/// Fills a block of rows, tile by tile; an error if mirrored entries differ by more than
+/// `tolerance`.
 fn fold_rows<T: Copy + Into<f64>>(
     n: usize,
     square: &[T],
@@ -107,7 +108,7 @@ fn fold_rows<T: Copy + Into<f64>>(
                 if (forth - back).abs() > tolerance {
                     return Err(Error::Asymmetric { from, to, forth, back });
                 }
-                // Halves first: the sum of two large distances may overflow.
+                // Halved before they are added: the sum of two large distances may overflow.
                 block.row(from)[to - from - 1] = cast(forth / 2.0 + back / 2.0);
             }
         }

@@ -1,13 +1,13 @@
-//! Distances between points: coordinates, a matrix, or a graph.
+//! Ground metrics: distances between points from coordinates, a matrix, or a graph.
 //!
-//! [`GroundMetric`] answers the same questions whichever it holds, and says whether the triangle
-//! inequality is promised. Constructors check every entry once; nothing after them checks again.
+//! All kinds of [`GroundMetric`] have the same methods and know whether the triangle inequality is
+//! guaranteed. Constructors check every entry once; later code does not check again.
 
 mod components;
 mod far;
 mod graph;
 mod hierarchy;
-mod kernels;
+pub(crate) mod kernels;
 mod matrix;
 mod network;
 mod paths;
@@ -17,7 +17,7 @@ mod triangles;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rayon::prelude::*;
 
@@ -28,6 +28,7 @@ pub use points::{Geometry, MapCoordinates, Period, PointMetric};
 
 use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
+use crate::measure::MAX_POINTS;
 use crate::memory;
 use crate::parallel;
 use crate::progress::{Counter, Progress, silent};
@@ -35,7 +36,7 @@ use crate::steps::DISTANCES;
 use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
-pub(crate) use kernels::laid_out::LaidOutPoints;
+use kernels::laid_out::LaidOutPoints;
 pub(crate) use kernels::lowered_targets::{LoweredOrigins, LoweredTargets};
 use kernels::pairs;
 pub(crate) use kernels::single::{FAR, LoweredDistances, LoweredTable, lowered};
@@ -44,32 +45,43 @@ pub(crate) use network::{Network, SpanningTree};
 use points::Points;
 pub(crate) use points::{Norm, period};
 
-/// Most points: a binary tree over them has to number its nodes in 32 bits.
-pub(crate) const MAX_POINTS: usize = u32::MAX as usize / 2;
-
 /// Distances between the points `0..points()`: symmetric, at least 0, and 0 from a point to itself.
 ///
-/// Different points may be at distance 0. Copies share everything, so they cost nothing; what is
-/// worked out once for one of them ([`materialize`](Self::materialize), single linkage) is there
-/// for all.
+/// Different points may have distance 0. Clones share their data and are cheap; results that are
+/// cached in one of them ([`materialize`](Self::materialize), single linkage) are available in all.
 #[derive(Clone)]
 pub struct GroundMetric {
     shared: Arc<Shared>,
-    /// Whether the triangle inequality is promised.
+    /// Whether the triangle inequality is guaranteed.
     metric: bool,
+}
+
+/// Workspace for blocks of distances from some points of one metric, which is replaced at the first
+/// block of another. The weak reference keeps the metric's address from being reused, but not the
+/// points.
+#[derive(Clone, Default)]
+pub(crate) struct BlockCache {
+    metric: Weak<Shared>,
+    laid_out: LaidOutPoints,
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").finish_non_exhaustive()
+    }
 }
 
 struct Shared {
     source: Source,
-    /// All distances of a graph, once they are asked for.
+    /// All distances of a graph, once computed.
     table: OnceLock<Storage>,
-    /// The distances of a matrix or of such a table in single precision, once many are asked for.
+    /// Distances of a matrix or of such a table in single precision, once computed.
     lowered: OnceLock<Option<LoweredTable>>,
-    /// A minimum spanning tree as (weight, ends), once it is asked for.
+    /// A minimum spanning tree as (weight, ends), once computed.
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,
-    /// The contraction hierarchy of a graph, once it is asked for.
+    /// Contraction hierarchy of a graph, once computed.
     hierarchy: OnceLock<Hierarchy>,
-    /// The tree that exact transport on the edges of a graph starts from.
+    /// Spanning tree that is the initial basis of exact transport on the edges of a graph.
     start: OnceLock<SpanningTree>,
 }
 
@@ -77,17 +89,17 @@ enum Source {
     Points(Points),
     Matrix(usize, Storage),
     Graph(Graph),
-    /// So many points, all one apart.
+    /// This number of points with pairwise distance 1.
     Discrete(usize),
 }
 
 impl GroundMetric {
-    /// Points with `dim` coordinates each, one point after the other.
+    /// Creates a metric from points with `dim` coordinates each, one point after the other.
     ///
     /// # Errors
-    /// No points, a length that is no multiple of `dim`, a coordinate that is not finite, points so
-    /// far apart that their distance overflows, coordinates that the metric has no distance for, or
-    /// a period that is none ([`Error::BadOption`]).
+    /// No points; a length that is not a multiple of `dim`; a coordinate that is not finite; points
+    /// so far apart that their distance overflows; coordinates that are invalid for the metric; an
+    /// invalid period ([`Error::BadOption`]).
     ///
     /// # Example
     /// ```
@@ -111,7 +123,8 @@ impl GroundMetric {
         Ok(Self::of(Source::Points(points), is_metric))
     }
 
-    /// The upper triangle of a matrix, row after row, as SciPy's `pdist` returns it.
+    /// Creates a metric from the upper triangle of a matrix, row by row, as SciPy's `pdist` returns
+    /// it.
     ///
     /// # Errors
     /// A length other than n(n − 1)/2, or a distance that is negative or not finite.
@@ -127,28 +140,30 @@ impl GroundMetric {
         Ok(Self::matrix_of(n, Storage::F64(distances)))
     }
 
-    /// As [`from_condensed`](Self::from_condensed), in half the memory.
+    /// Creates a metric from an upper triangle in single precision, which needs half the memory of
+    /// [`from_condensed`](Self::from_condensed).
     ///
     /// # Errors
-    /// As [`from_condensed`](Self::from_condensed).
+    /// See [`from_condensed`](Self::from_condensed).
     pub fn from_condensed_f32(n: usize, distances: Vec<f32>) -> Result<Self> {
         matrix::check_condensed(n, &distances)?;
         Ok(Self::matrix_of(n, Storage::F32(distances)))
     }
 
-    /// A square matrix, row after row. Kept as its upper triangle, the mean of mirrored entries.
+    /// Creates a metric from a square matrix, row by row, and stores the mean of its two triangles.
     ///
     /// # Errors
-    /// A length other than n², an entry that is negative or not finite, a diagonal that is not 0,
-    /// or mirrored entries that differ by more than 10⁻⁶ of the largest distance.
+    /// A length other than n²; an entry that is negative or not finite; a diagonal that is not 0;
+    /// mirrored entries that differ by more than 10⁻⁶ of the largest distance.
     pub fn from_square(n: usize, square: &[f64]) -> Result<Self> {
         Ok(Self::matrix_of(n, Storage::F64(matrix::from_square(n, square, |d| d)?)))
     }
 
-    /// As [`from_square`](Self::from_square), kept in single precision.
+    /// Creates a metric from a square matrix in single precision; see
+    /// [`from_square`](Self::from_square).
     ///
     /// # Errors
-    /// As [`from_square`](Self::from_square).
+    /// See [`from_square`](Self::from_square).
     pub fn from_square_f32(n: usize, square: &[f32]) -> Result<Self> {
         Ok(Self::matrix_of(n, Storage::F32(matrix::from_square(n, square, |d| d as f32)?)))
     }
@@ -169,12 +184,12 @@ impl GroundMetric {
         Self { shared: Arc::new(shared), metric }
     }
 
-    /// Shortest paths in an undirected graph of `n` nodes.
+    /// Creates the metric of shortest paths in an undirected graph of `n` nodes.
     ///
-    /// Of parallel edges the lightest counts, and loops do not.
+    /// The lightest of parallel edges counts; loops are ignored.
     ///
     /// # Errors
-    /// A node out of range, a weight that is negative or not finite, or a graph in several pieces.
+    /// A node out of range; a weight that is negative or not finite; a graph that is not connected.
     ///
     /// # Example
     /// ```
@@ -186,10 +201,11 @@ impl GroundMetric {
         Ok(Self::of(Source::Graph(Graph::new(n, edges)?), true))
     }
 
-    /// `n` points that are all one apart: transport is then the total variation.
+    /// Creates the discrete metric: `n` points with pairwise distance 1. Transport is then the
+    /// total variation.
     ///
     /// # Errors
-    /// No points, or more than a tree can number.
+    /// No points, or too many for a tree.
     ///
     /// # Example
     /// ```
@@ -201,12 +217,12 @@ impl GroundMetric {
         Ok(Self::of(Source::Discrete(n), true))
     }
 
-    /// Whether all points are one apart because nothing is known about them.
+    /// Returns whether this is the discrete metric.
     pub fn is_discrete(&self) -> bool {
         matches!(self.shared.source, Source::Discrete(_))
     }
 
-    /// The number of points.
+    /// Returns the number of points.
     pub fn points(&self) -> usize {
         match &self.shared.source {
             Source::Points(points) => points.len(),
@@ -215,11 +231,11 @@ impl GroundMetric {
         }
     }
 
-    /// The distance between two points.
+    /// Computes the distance between two points.
     ///
     /// # Complexity
-    /// O(dim) for points, O(1) for a matrix. For a graph a search that ends at the farther node, up
-    /// to O(E log N) with O(N) memory: for more than a few pairs take [`row`](Self::row),
+    /// O(dim) for points, O(1) for a matrix. A graph is searched until the farther node is settled,
+    /// up to O(E log N) with O(N) memory; for more than a few pairs use [`row`](Self::row),
     /// [`block`](Self::block) or [`materialized`](Self::materialized).
     ///
     /// # Panics
@@ -227,7 +243,7 @@ impl GroundMetric {
     pub fn distance(&self, i: usize, j: usize) -> f64 {
         let n = self.points();
         assert!(i < n && j < n, "points are 0..{n}");
-        // From the smaller number, so that the sums along a path are the same both ways.
+        // From the smaller number, so that sums along a path are the same in both directions.
         let (i, j) = (i.min(j), i.max(j));
         match &self.shared.source {
             _ if i == j => 0.0,
@@ -248,10 +264,10 @@ impl GroundMetric {
         }
     }
 
-    /// The distances from point `i` to all points.
+    /// Computes the distances from point `i` to all points.
     ///
-    /// For a graph this is one search, O(E log N). Its sums run along the path from `i`, so that
-    /// rows `i` and `j` agree on their distance up to rounding.
+    /// A graph is searched once, O(E log N). Sums run along the path from `i`, so rows `i` and `j`
+    /// agree on their common distance up to rounding.
     ///
     /// # Panics
     /// If there is no such point, or `out` does not have one entry per point.
@@ -265,11 +281,11 @@ impl GroundMetric {
         }
     }
 
-    /// The distances from `rows` to `cols`, row after row.
+    /// Computes the distances from `rows` to `cols`, row by row.
     ///
-    /// For a graph this is one search per row, or one question to its
-    /// [hierarchy](Self::index_paths); for points a matrix product where that is faster,
-    /// within 10⁻¹² of [`distance`](Self::distance), relatively.
+    /// A graph is searched once per row, or its [hierarchy](Self::index_paths) once; points use a
+    /// matrix product where that is faster, with a relative error of at most 10⁻¹² against
+    /// [`distance`](Self::distance).
     ///
     /// # Panics
     /// If there is no such point, or `out` does not have one entry per pair.
@@ -301,27 +317,32 @@ impl GroundMetric {
         }
     }
 
-    /// As [`block`](Self::block), where the rows are among the points `from`, and both increase. The
-    /// points `from` are laid out, unless `laid_out` holds them already. Distances are as close to
-    /// [`distance`](Self::distance) as those of `block`.
+    /// Computes a [`block`](Self::block) whose rows are among the points `from`; rows and `from`
+    /// increase. `cache` keeps the memory layout of `from`. Distances have the same accuracy as
+    /// those of `block`.
     pub(crate) fn block_from(
         &self,
-        laid_out: &mut LaidOutPoints,
+        cache: &mut BlockCache,
         from: &[u32],
         rows: &[usize],
         cols: &[usize],
         out: &mut [f64],
     ) {
-        if let Source::Points(points) = &self.shared.source
-            && laid_out.block(points, from, rows, cols, out)
-        {
-            return;
+        if let Source::Points(points) = &self.shared.source {
+            if !std::ptr::eq(cache.metric.as_ptr(), Arc::as_ptr(&self.shared)) {
+                cache.laid_out.forget();
+                cache.metric = Arc::downgrade(&self.shared);
+            }
+            if cache.laid_out.block(points, from, rows, cols, out) {
+                return;
+            }
         }
         self.block(rows, cols, out);
     }
 
-    /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the
-    /// bit but for a graph, which is searched once, from `i`, or its hierarchy is asked.
+    /// Computes the distances from point `i` to some others. They equal
+    /// [`distance`](Self::distance) bit for bit, except for a graph, which is searched once, from
+    /// `i`, or whose hierarchy is used.
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         match &self.shared.source {
             Source::Points(points) => points.distances_from(i, to, out),
@@ -337,8 +358,8 @@ impl GroundMetric {
         }
     }
 
-    /// The distances from point `i` to some points of another set, where both have coordinates that are
-    /// measured in the same way; those of [`distance`](Self::distance) to the bit, were they one set.
+    /// Computes the distances from point `i` to points of another set with coordinates in the same
+    /// space, bit for bit as [`distance`](Self::distance) would in the union of the sets.
     pub(crate) fn distances_to_others(&self, i: usize, other: &Self, to: &[u32], out: &mut [f64]) {
         let (Some(points), Some(others)) = (self.as_points(), other.as_points()) else { return };
         let from = points.vector(i);
@@ -348,18 +369,18 @@ impl GroundMetric {
         }
     }
 
-    /// Whether points of both can be measured to each other: coordinates of one space, one metric and
-    /// the same periods.
+    /// Returns whether distances between points of the two metrics are defined: coordinates of one
+    /// space, the same metric and the same periods.
     pub(crate) fn shares_space(&self, other: &Self) -> bool {
         let (Some(one), Some(other)) = (self.as_points(), other.as_points()) else { return false };
         (one.given_dim, one.metric) == (other.given_dim, other.metric)
             && one.given_halves() == other.given_halves()
     }
 
-    /// Other points in the same space, measured in the same way.
+    /// Creates a metric of other points with the same geometry.
     ///
     /// # Errors
-    /// As [`from_points`](Self::from_points), and where this metric has no coordinates.
+    /// See [`from_points`](Self::from_points); also if this metric has no coordinates.
     pub(crate) fn with_points(&self, coordinates: Vec<f64>) -> Result<Self> {
         let points =
             self.as_points().ok_or(Error::NoCoordinates { method: "a search of clouds" })?;
@@ -367,20 +388,21 @@ impl GroundMetric {
         Self::from_points(points.given_dim, coordinates, geometry)
     }
 
-    /// One point in the same space, which is nobody's: a metric has at least one.
+    /// Creates a metric of one dummy point with the same geometry: a metric needs at least one
+    /// point.
     ///
     /// # Errors
-    /// As [`with_points`](Self::with_points).
+    /// See [`with_points`](Self::with_points).
     pub(crate) fn one_point(&self) -> Result<Self> {
-        // No coordinate is 0, for cosines have no use for that.
+        // All coordinates are 1, because the cosine distance of 0 is undefined.
         self.with_points(vec![1.0; self.coordinates().map_or(1, |of| of.0)])
     }
 
-    /// The metric of some points of this one and some of another that [shares its space](Self::shares_space),
-    /// these after those.
+    /// Creates the metric of some points of this metric, then some of another that [shares its
+    /// space](Self::shares_space).
     ///
     /// # Errors
-    /// As [`with_points`](Self::with_points).
+    /// See [`with_points`](Self::with_points).
     pub(crate) fn joined(&self, some: &[u32], other: &Self, others: &[u32]) -> Result<Self> {
         let count = some.len() + others.len();
         let step = format_args!("the coordinates of {count} points");
@@ -396,9 +418,9 @@ impl GroundMetric {
         self.with_points(coordinates)
     }
 
-    /// The distances of the given pairs, in parallel.
+    /// Computes the distances of the given pairs, in parallel.
     ///
-    /// For a graph this is one search per run of pairs with the same first point: sort them by it.
+    /// A graph is searched once per run of pairs with the same first point: sort pairs by it.
     ///
     /// # Panics
     /// If there is no such point.
@@ -416,29 +438,30 @@ impl GroundMetric {
         runs.par_iter().flat_map_iter(of_run).collect()
     }
 
-    /// All distances, in the order of [`from_condensed`](Self::from_condensed).
+    /// Computes all distances, in the order of [`from_condensed`](Self::from_condensed).
     ///
-    /// In parallel, with the same result for any number of threads. Distances that come from a matrix
-    /// product are within 10⁻¹² of [`distance`](Self::distance), relatively.
+    /// Runs in parallel, with the same result for any number of threads. Distances from a matrix
+    /// product have a relative error of at most 10⁻¹² against [`distance`](Self::distance).
     ///
     /// # Errors
+    /// [`Error::Memory`] if N²/2 numbers do not fit.
     /// [`Error::Memory`], where N²/2 numbers do not fit.
     ///
     /// # Complexity
     /// O(N²·dim) for points, O(N·E log N) for a graph.
     pub fn condensed(&self) -> Result<Vec<f64>> {
-        self.room::<f64>()?;
+        self.check_table::<f64>()?;
         self.condensed_as(|d| d, &silent)
     }
 
-    /// Refuses a table of all distances that does not fit.
-    fn room<T>(&self) -> Result<()> {
+    /// Checks that a table of all distances fits into memory.
+    fn check_table<T>(&self) -> Result<()> {
         let (n, bytes) = (self.points(), memory::size_of_pairs::<T>(self.points()));
         memory::check(format_args!("the table of all distances of {n} points"), bytes, FEWER)
     }
 
-    /// All distances, each passed through `cast`; `progress` counts rows. The caller has asked for
-    /// the memory, as it may need more than this.
+    /// Computes all distances and applies `cast`; `progress` counts rows. The caller has checked
+    /// the memory, as it may need more than this table.
     pub(crate) fn condensed_as<T>(
         &self,
         cast: impl Fn(f64) -> T + Sync,
@@ -467,10 +490,11 @@ impl GroundMetric {
         Ok(out)
     }
 
-    /// All distances as a matrix, with the promise of the triangle inequality, if there is one.
+    /// Returns all distances as a matrix that keeps the guarantee of the triangle inequality, if
+    /// there is one.
     ///
     /// # Errors
-    /// [`Error::Memory`], where N²/2 numbers do not fit.
+    /// [`Error::Memory`] if N²/2 numbers do not fit.
     pub fn materialized(&self) -> Result<Self> {
         if matches!(self.shared.source, Source::Matrix(..)) {
             return Ok(self.clone());
@@ -479,7 +503,7 @@ impl GroundMetric {
         Ok(Self::of(Source::Matrix(self.points(), table), self.metric))
     }
 
-    /// All distances in condensed order, where they are at hand.
+    /// Returns all distances in condensed order, if they are stored.
     fn storage(&self) -> Option<&Storage> {
         match &self.shared.source {
             Source::Matrix(_, storage) => Some(storage),
@@ -488,7 +512,7 @@ impl GroundMetric {
         }
     }
 
-    /// A minimum spanning tree as (weight, ends), found the first time by `find`.
+    /// Returns a minimum spanning tree as (weight, ends), which `find` computes at the first call.
     pub(crate) fn spanning_tree(
         &self,
         find: impl FnOnce() -> Result<Vec<(f64, (u32, u32))>>,
@@ -497,29 +521,30 @@ impl GroundMetric {
         if let Some(found) = spanning.get() {
             return Ok(found);
         }
-        // Outside of the cell, as in `materialize`.
+        // Outside of the cell; `materialize` has the reason.
         let found = find()?;
         Ok(spanning.get_or_init(|| found))
     }
 
-    /// Whether the triangle inequality is promised.
+    /// Returns whether the triangle inequality is guaranteed.
     ///
-    /// It is for points as their [metric](PointMetric::is_metric) has it, and for graphs; for a matrix
-    /// only after [`assume_metric`](Self::assume_metric).
+    /// It is for graphs, for points if their [metric](PointMetric::is_metric) guarantees it, and
+    /// for a matrix only after [`assume_metric`](Self::assume_metric).
     pub fn is_metric(&self) -> bool {
         self.metric
     }
 
-    /// This metric, with the caller's promise that the triangle inequality holds.
+    /// Returns this metric with the caller's guarantee that the triangle inequality holds.
     ///
-    /// A promise is not proved, but tried: every triangle of a hundred points, and of more some that
-    /// are drawn, always the same ones, and some around the longest distances.
+    /// The guarantee is tested, not proved: all triangles of up to a hundred points; for more
+    /// points a fixed random sample of triangles, and some around the longest distances.
     ///
     /// # Errors
-    /// [`Error::NotMetric`], with a triangle that breaks it by more than 10⁻⁶ of its longest side.
+    /// [`Error::NotMetric`], with a triangle that violates it by more than 10⁻⁶ of its longest
+    /// side.
     ///
     /// # Complexity
-    /// O(N), at most some 10⁶ distances.
+    /// O(N), at most about 10⁶ distances.
     pub fn assume_metric(self) -> Result<Self> {
         if matches!(self.shared.source, Source::Matrix(..) | Source::Points(_)) && !self.metric {
             triangles::check(self.points(), |i, j| self.distance(i, j))?;
@@ -535,36 +560,36 @@ impl GroundMetric {
         if let Source::Graph(graph) = &self.shared.source { Some(graph) } else { None }
     }
 
-    /// Number of coordinates of a point and all coordinates, if there are any.
+    /// Returns the number of coordinates per point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
         self.as_points().map(|points| (points.given_dim, &points.coordinates[..]))
     }
 
-    /// The vectors that distances are computed from: coordinates, or what the
-    /// [metric](PointMetric) or [periods](Self::half_periods) make of them.
+    /// Returns the vectors that distances are computed from: the coordinates, transformed by the
+    /// [metric](PointMetric) or wrapped by the [periods](Self::half_periods).
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
         self.as_points().map(|points| (points.dim, points.vectors()))
     }
 
-    /// How distances follow from the coordinates, if there are any.
+    /// Returns the metric of the coordinates, if there are any.
     pub fn point_metric(&self) -> Option<PointMetric> {
         self.as_points().map(|points| points.metric)
     }
 
-    /// The periods of coordinates, if any of them has one.
+    /// Returns the periods of the coordinates, if any of them has one.
     pub fn period(&self) -> Option<&Period> {
         self.as_points()?.period.as_ref()
     }
 
-    /// Half the period of every coordinate of the [vectors](Self::vectors), which lie within −half and
-    /// half: infinite for those that have none, and for those along which no two points are farther
-    /// apart than that; nothing where all are infinite. Who computes with vectors of this metric has to
-    /// ask for it.
+    /// Returns half the period of every coordinate of the [vectors](Self::vectors), which lie
+    /// between −half and half. It is infinite for a coordinate without a period or along which no
+    /// two points are farther apart than half of it; `None` if all are infinite. Code that computes
+    /// with vectors must take it into account.
     pub(crate) fn half_periods(&self) -> Option<&[f64]> {
         self.as_points()?.halves()
     }
 
-    /// Half periods that matter to some points; nothing where none does.
+    /// Returns the half periods that affect distances among some points, or `None`.
     pub(crate) fn half_periods_among(
         &self,
         points: impl Iterator<Item = usize>,
@@ -572,12 +597,12 @@ impl GroundMetric {
         self.as_points()?.halves_among(points)
     }
 
-    /// The edges of the graph, if there is one: smaller node first, sorted, each pair once.
+    /// Returns the edges of the graph, if this is one: smaller node first, sorted, each pair once.
     pub fn edges(&self) -> Option<&[(u32, u32, f64)]> {
         self.as_graph().map(|graph| &graph.edges[..])
     }
 
-    /// The condensed matrix, if there is one.
+    /// Returns the condensed matrix, if this is one.
     pub fn matrix(&self) -> Option<&Storage> {
         match &self.shared.source {
             Source::Matrix(_, storage) => Some(storage),
@@ -587,7 +612,7 @@ impl GroundMetric {
 }
 
 impl fmt::Debug for GroundMetric {
-    /// What it holds in a few words; the numbers could fill a disk.
+    /// Describes the metric in a few words, without its numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.shared.source {
             Source::Points(points) => {
@@ -604,7 +629,7 @@ impl fmt::Debug for GroundMetric {
     }
 }
 
-/// Refuses no points, and more than a tree can number.
+/// Checks that there are points, and not too many for a tree.
 pub(crate) fn check_count(points: usize) -> Result<()> {
     match points {
         0 => Err(Error::NoPoints),
@@ -613,16 +638,16 @@ pub(crate) fn check_count(points: usize) -> Result<()> {
     }
 }
 
-/// What to do without all distances at once.
+/// Advice if all distances do not fit into memory.
 const FEWER: &str = "take fewer points, or the rows that are needed, one at a time";
 
-/// A distance in single precision; beyond its range the largest number.
+/// Rounds a distance to single precision, at most the largest number.
 pub(crate) fn single_precision(distance: f64) -> f32 {
     (distance as f32).min(f32::MAX)
 }
 
-/// Hands every row of a condensed matrix to `change` with its number, in parallel: the distances
-/// from a point to those after it. Counts rows.
+/// Calls `change` for every row of a condensed matrix, in parallel, with the row's number and its
+/// distances to later points. Counts rows.
 pub(crate) fn for_each_row<T: Send>(
     n: usize,
     distances: &mut [T],
@@ -637,7 +662,7 @@ pub(crate) fn for_each_row<T: Send>(
     })
 }
 
-/// Some distances of row i from those of all pairs of n points.
+/// Copies some distances of row i from a condensed matrix of n points.
 fn some_of_row<T: Copy + Into<f64>>(
     distances: &[T],
     (n, i): (usize, usize),
@@ -645,7 +670,7 @@ fn some_of_row<T: Copy + Into<f64>>(
     out: &mut [f64],
 ) {
     assert!(i < n && cols.iter().all(|j| *j < n), "points are 0..{n}");
-    // In row i what comes after i is contiguous.
+    // Entries of row i after the diagonal are contiguous.
     let after = &distances[row_start(n, i)..];
     let distance = |j: usize| match j.cmp(&i) {
         Ordering::Greater => after[j - i - 1].into(),

@@ -1,36 +1,37 @@
-//! A graph as a network for transport: its edges, and a spanning tree that every solve starts from.
+//! A graph as a network for transport: its edges, and the spanning tree of the initial basis.
 
 use super::graph::Graph;
 use crate::sets::DisjointSets;
 
-/// The edges of a graph, smaller node first, and a spanning tree of them.
+/// Edges of a graph, smaller node first, and a spanning tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Network<'a> {
     pub(crate) edges: &'a [(u32, u32, f64)],
     pub(crate) tree: &'a SpanningTree,
 }
 
-/// A lightest spanning tree, rooted half-way along its path of most edges.
+/// A minimum spanning tree, rooted at the center of its longest path in edges.
 pub(crate) struct SpanningTree {
-    /// All nodes, each followed by what hangs below it; the root first.
+    /// Nodes in preorder; the root first.
     pub(crate) order: Vec<u32>,
-    /// Parent of every node; the root is its own.
+    /// Parent of every node; the root is its own parent.
     pub(crate) parent: Vec<u32>,
-    /// The edge between a node and its parent; any at the root.
+    /// Edge between a node and its parent; arbitrary at the root.
     pub(crate) edge: Vec<u32>,
 }
 
 impl SpanningTree {
-    /// Kruskal, then two walks to the farthest node: O(E log E).
+    /// Computes the tree by Kruskal's algorithm, then its center by two walks to the farthest node:
+    /// O(E log E).
     pub(super) fn new(graph: &Graph) -> Self {
         let adjacent = Adjacent::new(graph.len(), &graph.edges, &lightest(graph));
-        let far = adjacent.hang(0).deepest();
-        let from_far = adjacent.hang(far);
-        let path = from_far.path_up(from_far.deepest());
-        adjacent.hang(path[path.len() / 2])
+        let end = adjacent.rooted_at(0).deepest();
+        let from_end = adjacent.rooted_at(end);
+        let path = from_end.path_up(from_end.deepest());
+        adjacent.rooted_at(path[path.len() / 2])
     }
 
-    /// The node most edges away from the root; of several the first in the order.
+    /// Returns the deepest node, the first in preorder among ties.
     fn deepest(&self) -> u32 {
         let mut depth = vec![0u32; self.order.len()];
         let mut deepest = self.order[0];
@@ -53,21 +54,21 @@ impl SpanningTree {
     }
 }
 
-/// The numbers of the edges of a lightest spanning tree; ties go to the smaller number.
+/// Returns the edge numbers of a minimum spanning tree; ties go to the smaller number.
 fn lightest(graph: &Graph) -> Vec<u32> {
     let edges = &graph.edges;
     let mut order: Vec<u32> = (0..edges.len() as u32).collect();
-    // Lengths from 0 up sort like their bits.
+    // Bits of nonnegative floats sort like the floats.
     order.sort_by_key(|&e| edges[e as usize].2.to_bits());
     let mut sets = DisjointSets::new(graph.len());
     order.retain(|&e| sets.join(edges[e as usize].0, edges[e as usize].1));
     order
 }
 
-/// Neighbors in a tree.
+/// Adjacency lists of a tree.
 struct Adjacent {
     start: Vec<usize>,
-    /// The neighbor and the number of the edge.
+    /// Neighbor, and number of the edge.
     link: Vec<(u32, u32)>,
 }
 
@@ -93,7 +94,7 @@ impl Adjacent {
         Self { start, link }
     }
 
-    fn hang(&self, root: u32) -> SpanningTree {
+    fn rooted_at(&self, root: u32) -> SpanningTree {
         let nodes = self.start.len() - 1;
         let (mut parent, mut edge) = (vec![root; nodes], vec![0; nodes]);
         let mut order = Vec::with_capacity(nodes);

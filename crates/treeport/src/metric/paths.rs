@@ -1,5 +1,5 @@
-//! What is worked out once for a graph and kept with it, so that later questions are fast: all its
-//! distances, its hierarchy, its labels, its spanning tree.
+//! Results that are computed once for a graph and cached: all distances, hierarchy, hub labels,
+//! spanning tree.
 
 use super::hierarchy::Hierarchy;
 use super::matrix::Storage;
@@ -8,27 +8,29 @@ use crate::error::{Error, Result};
 use crate::progress::{Counter, Progress};
 use crate::steps::PATHS;
 
-/// Most nodes of a graph of which all distances are kept, 64 MB.
+/// Largest number of nodes of a graph whose distances are all stored, 64 MB.
 const MOST_TABLED: usize = 4_000;
 
 impl GroundMetric {
-    /// Works out all distances of a graph and keeps them, so that no later question searches it
-    /// again; copies share them. Does nothing for points and matrices, nor for a graph whose
-    /// distances do not fit into memory: it is searched for every question, as without this.
+    /// Computes all distances of a graph and caches them, so that later calls need no search;
+    /// clones share them.
+    ///
+    /// Does nothing for points and matrices, and for a graph whose distances do not fit into
+    /// memory: each call then searches the graph.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
+    /// [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
-    /// O(N·E log N) time the first time, in parallel, and N²/2 numbers.
+    /// O(N·E log N) time at the first call, in parallel, and N²/2 numbers.
     pub fn materialize(&self, progress: &Progress<'_>) -> Result<()> {
         let table = &self.shared.table;
         if self.as_graph().is_none() || table.get().is_some() {
             return Ok(());
         }
-        // Not inside the cell: a thread that waits there for others could be given work that comes
-        // back to the same cell. Two that compute it at once find the same.
-        match self.room::<f64>().and_then(|()| self.condensed_as(|d| d, progress)) {
+        // Outside of the cell: a thread that waits inside it could be given work that needs the
+        // same cell. Two threads that compute it at the same time find the same values.
+        match self.check_table::<f64>().and_then(|()| self.condensed_as(|d| d, progress)) {
             Ok(distances) => {
                 let _ = table.set(Storage::F64(distances));
                 Ok(())
@@ -38,17 +40,17 @@ impl GroundMetric {
         }
     }
 
-    /// Builds the contraction hierarchy of a graph and keeps it, so that distances between some of
-    /// its nodes need no search of all of it; copies share it. Does nothing for points and matrices.
+    /// Builds the contraction hierarchy of a graph and caches it, so that distances between some of
+    /// its nodes need no full search; clones share it. Does nothing for points and matrices.
     ///
     /// [`distance`](Self::distance), [`block`](Self::block) and [`pairs`](Self::pairs) use it from
-    /// then on, and their answers may change by rounding. It pays from a few hundred searches on.
+    /// then on; their results may change by rounding. It pays off after a few hundred searches.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
+    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
-    /// 5 s for the 264,346 nodes of a road network, on one thread, and a few numbers for each edge.
+    /// 5 s for the 264,346 nodes of a road network, on one thread, and a few numbers per edge.
     ///
     /// # Example
     /// ```
@@ -61,18 +63,18 @@ impl GroundMetric {
         let Some(graph) = self.as_graph() else { return Ok(()) };
         let hierarchy = &self.shared.hierarchy;
         if hierarchy.get().is_none() {
-            // Outside of the cell, as in `materialize`.
+            // Outside of the cell; `materialize` has the reason.
             let _ = hierarchy.set(Hierarchy::new(graph.len(), &graph.edges, progress)?);
         }
         Ok(())
     }
 
-    /// Works out what makes later questions for distances of a graph fast: all of them for up to
-    /// 4,000 nodes ([`materialize`](Self::materialize)), otherwise the hierarchy
+    /// Prepares a graph for many distance queries: caches all distances of up to 4,000 nodes
+    /// ([`materialize`](Self::materialize)), or else the hierarchy
     /// ([`index_paths`](Self::index_paths)). Does nothing for points and matrices.
     ///
     /// # Errors
-    /// As the two of them.
+    /// See [`materialize`](Self::materialize) and [`index_paths`](Self::index_paths).
     pub fn prepare(&self, progress: &Progress<'_>) -> Result<()> {
         if self.points() <= MOST_TABLED {
             self.materialize(progress)
@@ -81,49 +83,50 @@ impl GroundMetric {
         }
     }
 
-    /// What distances between single nodes of a graph are looked up in, where many are asked for: the
-    /// [hierarchy](Self::index_paths) with a label for every node. In a graph without a hierarchy, such
-    /// as a random one, it gives the lengths of paths past landmarks, which are not the shortest.
+    /// Returns hub labels for many distance queries between single nodes of a graph, from its
+    /// [hierarchy](Self::index_paths). A graph without a useful hierarchy, such as a random one,
+    /// has labels of landmarks instead, whose distances are lengths of paths but not the shortest.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
+    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
     pub(crate) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
         let Some(graph) = self.as_graph() else { return Ok(None) };
         self.index_paths(progress)?;
         match self.shared.hierarchy.get().map(|hierarchy| hierarchy.labels(progress)) {
-            // Landmarks take less.
+            // Labels of landmarks need less memory.
             None | Some(Ok(None) | Err(Error::Memory { .. })) => {}
             Some(labels) => return labels,
         }
         Labels::of_landmarks(graph, &Counter::new(PATHS, None, progress)).map(Some)
     }
 
-    /// Whether every row of distances takes a search of a graph.
+    /// Returns whether every row of distances needs a search of a graph.
     pub(crate) fn is_searched(&self) -> bool {
         self.as_graph().is_some() && self.storage().is_none() && !self.is_indexed()
     }
 
-    /// Whether distances come from the hierarchy of a graph.
+    /// Returns whether distances come from the hierarchy of a graph.
     pub(crate) fn is_indexed(&self) -> bool {
         self.storage().is_none() && self.shared.hierarchy.get().is_some()
     }
 
-    /// The graph as a network, if there is one.
+    /// Returns the graph as a network, if this is one.
     pub(crate) fn network(&self) -> Option<Network<'_>> {
         let graph = self.as_graph()?;
         let tree = self.shared.start.get_or_init(|| SpanningTree::new(graph));
         Some(Network { edges: &graph.edges, tree })
     }
 
-    /// The `k` nearest other nodes of every node of a graph with their distances, nearest first: a
-    /// row of `k.min(points − 1)` for every node. `None` if it is no
-    /// graph.
+    /// Finds the `k` nearest other nodes of every node of a graph with their distances, nearest
+    /// first.
+    ///
+    /// Every node has a row of `k.min(points − 1)` entries. Returns `None` if this is not a graph.
     ///
     /// # Complexity
-    /// A search that ends at the k-th node for every node, in parallel.
+    /// One search per node, which ends at the k-th nearest, in parallel.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] when `progress` asks to stop.
+    /// [`Error::Cancelled`] if `progress` cancels.
     pub fn nearest_nodes(
         &self,
         k: usize,
@@ -134,13 +137,13 @@ impl GroundMetric {
     }
 
     /// Lowers a function on the nodes of a graph to minᵤ f(u) + d(u, v), the largest 1-Lipschitz
-    /// function below it, up to the rounding of sums. Nothing is done if it is no graph.
+    /// function below it, up to the rounding of sums. Does nothing if this is not a graph.
     ///
     /// # Complexity
-    /// One search from all nodes at once: O(E log N).
+    /// One multi-source search: O(E log N).
     ///
     /// # Panics
-    /// If there is not one value for every node.
+    /// If the number of values is not the number of nodes.
     pub fn make_lipschitz(&self, values: &mut [f64]) {
         assert_eq!(values.len(), self.points(), "one value per point");
         if let Some(graph) = self.as_graph() {

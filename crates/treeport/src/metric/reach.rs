@@ -1,4 +1,4 @@
-//! Searches of a graph that end early, and searches from all nodes at once.
+//! Bounded k-nearest-node searches and multi-source searches of a graph.
 
 use std::cmp::Reverse;
 
@@ -7,27 +7,26 @@ use crate::error::Result;
 use crate::parallel;
 use crate::progress::Counter;
 
-/// Nodes searched by one thread before it takes the next batch.
+/// Nodes per batch of a thread.
 const BATCH: usize = 64;
 
-/// The memory of a search that ends early: `distance` is infinite wherever `touched` does not say
-/// otherwise.
-struct Near {
+/// Workspace of a bounded search; `distance` is infinite except at the nodes in `touched`.
+struct BoundedSearch {
     distance: Vec<f64>,
     touched: Vec<u32>,
     heap: Heap,
 }
 
 impl Graph {
-    /// The `k` nearest other nodes of every node, nearest first, and their distances: a row of
-    /// `k.min(n − 1)` for every node. Ties go to the smaller number.
+    /// Finds the `k` nearest other nodes of every node, nearest first, with their distances: rows
+    /// of `k.min(n − 1)`. Ties go to the smaller number.
     ///
     /// # Complexity
-    /// A search that ends with the k-th node and looks at k + 1 links of each: O(k² log k) for every
-    /// node, in parallel.
+    /// One search per node, which settles k nodes and relaxes k + 1 edges of each: O(k² log k), in
+    /// parallel.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) when `counter` asks to stop.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `counter` cancels.
     pub(super) fn nearest(&self, k: usize, counter: &Counter<'_>) -> Result<Vec<(u32, f64)>> {
         let n = self.len();
         let k = k.min(n - 1);
@@ -37,11 +36,15 @@ impl Graph {
         }
         parallel::try_for_each_with(
             out.chunks_mut(k * BATCH).enumerate(),
-            || Near { distance: vec![f64::INFINITY; n], touched: vec![], heap: Heap::new() },
-            |near, (batch, rows)| {
+            || BoundedSearch {
+                distance: vec![f64::INFINITY; n],
+                touched: vec![],
+                heap: Heap::new(),
+            },
+            |search, (batch, rows)| {
                 counter.add(0)?;
                 for (row, out) in rows.chunks_exact_mut(k).enumerate() {
-                    near.search(self, batch * BATCH + row, out);
+                    search.run(self, batch * BATCH + row, out);
                 }
                 Ok(())
             },
@@ -49,13 +52,13 @@ impl Graph {
         Ok(out)
     }
 
-    /// The largest 1-Lipschitz function below the given one: minᵤ f(u) + d(u, v) at every node v,
-    /// up to the rounding of sums. Values have to be finite.
+    /// Computes the largest 1-Lipschitz function below the given one: minᵤ f(u) + d(u, v) at every
+    /// node v, up to the rounding of sums. Values must be finite.
     ///
     /// # Complexity
-    /// One search from all nodes at once: O(E log N).
+    /// One multi-source search: O(E log N).
     pub(super) fn lipschitz(&self, values: &mut [f64]) {
-        // The heap sorts numbers from 0 up.
+        // The heap sorts nonnegative numbers only.
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         for value in &mut *values {
             *value -= least;
@@ -69,8 +72,8 @@ impl Graph {
     }
 }
 
-impl Near {
-    fn search(&mut self, graph: &Graph, source: usize, out: &mut [(u32, f64)]) {
+impl BoundedSearch {
+    fn run(&mut self, graph: &Graph, source: usize, out: &mut [(u32, f64)]) {
         self.reach(source as u32, 0.0);
         let mut found = 0;
         while let Some(Reverse((bits, node))) = self.heap.pop() {
@@ -85,7 +88,7 @@ impl Near {
                     break;
                 }
             }
-            // Whatever comes later lies behind k others and perhaps the source.
+            // Later neighbors lie behind k nearer ones and possibly the source.
             for &(to, weight) in graph.neighbors(node as usize).iter().take(out.len() + 1) {
                 if here + weight < self.distance[to as usize] {
                     self.reach(to, here + weight);
@@ -129,7 +132,7 @@ mod tests {
                 let mut others: Vec<f64> = (0..n).filter(|&u| u != v).map(|u| row[u]).collect();
                 others.sort_by(f64::total_cmp);
                 let mine = &found[v * k..(v + 1) * k];
-                // The same distances; the nodes are different ones, and at those distances.
+                // Distances agree; the nodes are distinct, and have these distances.
                 let distances: Vec<f64> = mine.iter().map(|near| near.1).collect();
                 prop_assert_eq!(&distances[..], &others[..k]);
                 prop_assert!(mine.iter().all(|&(u, d)| u as usize != v && row[u as usize] == d));

@@ -1,4 +1,4 @@
-//! The same questions to points, matrices and graphs.
+//! Points, matrices and graphs give the same answers.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn distances_beyond_single_precision_are_capped() {
     assert_eq!(far.condensed_as(single_precision, &silent).unwrap(), [f32::MAX]);
 }
 
-/// A ring with chords, whose sums along paths round differently from either end.
+/// A ring with chords, in which sums along paths round differently from either end.
 fn ring() -> GroundMetric {
     let length = |k: usize| 0.1 + (k * k % 7) as f64 / 3.0;
     let ring = (0..30).map(|k| (k, (k + 1) % 30, length(k)));
@@ -123,7 +123,7 @@ fn a_graph_that_is_worked_out_answers_as_its_matrix_to_the_bit() {
     assert!(before.0.iter().zip(&judge.0).all(|(a, b)| (a - b).abs() <= 1e-14 * b));
     graph.materialize(&crate::silent).unwrap();
     graph.materialize(&crate::silent).unwrap();
-    // Copies from before know it as well.
+    // Clones from before share the table.
     for metric in [&graph, &copy] {
         assert!(metric.storage().is_some());
         assert_eq!(answers(metric), judge);
@@ -154,7 +154,7 @@ fn copies_share_what_was_worked_out() {
     }
 }
 
-/// A thread that waits for all distances of a graph may be given work that asks for them, too.
+/// A thread that waits for all distances of a graph may be given work that needs them, too.
 #[test]
 fn a_graph_is_worked_out_from_many_threads_at_once() {
     let edges: Vec<_> = (1..400).map(|v| (v, v / 2, 1.0 + (v % 7) as f64)).collect();

@@ -1,28 +1,27 @@
-//! Whether distances that are said to obey the triangle inequality do.
+//! Test of the triangle inequality for distances that are said to be a metric.
 
 use rand::RngExt;
 
 use crate::error::{Error, Result};
 use crate::seed::generator;
 
-/// Up to this many points all triangles are looked at: 161,700 of them.
+/// Up to this number of points all triangles are tested: 161,700.
 const ALL: usize = 100;
 
-/// Triangles drawn of more points.
+/// Random triangles tested for more points.
 const DRAWN: usize = 200_000;
 
-/// Rows whose longest distance is compared with the ways around by every other point.
+/// Rows whose longest distance is compared with the paths over every other point.
 const ROWS: usize = 64;
 
-/// How far a side may exceed the sum of the others, relative to itself: what single precision and a
-/// few digits of text leave of a metric.
+/// Tolerance, relative to the longest side: single precision, and distances printed with a few
+/// digits.
 const SLACK: f64 = 1e-6;
 
-/// Refuses distances of `n` points with a triangle, among those looked at, that breaks the
-/// inequality.
+/// Checks that no tested triangle of `n` points violates the triangle inequality.
 pub(super) fn check(n: usize, distance: impl Fn(usize, usize) -> f64) -> Result<()> {
     let triangle = |i: usize, j: usize, k: usize| {
-        // The three points in turn are the way around.
+        // Each point in turn is between the other two.
         for (i, j, k) in [(i, j, k), (i, k, j), (j, k, i)] {
             let (direct, around) = (distance(i, j), distance(i, k) + distance(k, j));
             if direct * (1.0 - SLACK) > around {
@@ -84,7 +83,7 @@ mod tests {
     #[test]
     fn squares_and_one_far_off_distance_of_many_points_are_noticed() {
         assert!(matches!(check(5000, |i, j| line(i, j).powi(2)), Err(Error::NotMetric { .. })));
-        // Point 0 is one of the rows looked at.
+        // Point 0 is one of the tested rows.
         let far =
             |i: usize, j: usize| if i.min(j) == 0 && i.max(j) == 77 { 1e6 } else { line(i, j) };
         assert!(matches!(check(5000, far), Err(Error::NotMetric { i: 0, j: 77, .. })));

@@ -1,4 +1,4 @@
-//! An index is built, and measures are added.
+//! Building an index, and adding measures to it.
 
 use super::indexed_points::{self, IndexedPoints};
 use super::potential_table::PotentialTable;
@@ -7,38 +7,39 @@ use super::query::{self, SearchEnd, SearchRequest, Searcher};
 use super::{Index, IndexOptions, MeasureSet, Neighbors, Steps, labels};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
-use crate::exact::solving_time;
 use crate::measure::Measures;
 use crate::metric::GroundMetric;
 use crate::parallel;
 use crate::progress::{Counter, Progress};
+use crate::solve::route::solving_time;
 use crate::steps::{INDEXING, SEARCHING};
 
-/// Bytes for the potentials of measures on shared points, where nothing is said.
+/// Default memory in bytes for the potentials of measures on shared points.
 const DEFAULT_MEMORY: u64 = 4 << 30;
 
-/// Searches that decide which bounds pay, and the neighbors they ask for.
+/// Number of sample searches that choose the levels, and their number of neighbors.
 const SAMPLE_QUERIES: usize = 16;
 const SAMPLE_K: usize = 10;
 
-/// What searches for a few measures of a collection took.
+/// Totals of the sample searches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SampledSearches {
-    /// How many were made; none where nothing is to be decided.
+    /// Number of searches; 0 if there is nothing to choose.
     pub(super) queries: usize,
-    /// What looking into candidates takes, in nanoseconds of one machine.
+    /// Estimated time for refining candidates, in nanoseconds of a reference machine.
     pub(super) time: f64,
-    /// How far the last of their neighbors are, in the mean.
+    /// Mean distance of the last neighbor found.
     pub(super) farthest: f64,
 }
 
-/// The rows of a few of so many measures.
+/// Rows of a few evenly spaced measures.
 pub(super) fn sampled_rows(measures: usize) -> Vec<usize> {
     (0..measures).step_by(measures.div_ceil(SAMPLE_QUERIES).max(1)).collect()
 }
 
-/// How many rounds of sweeps pay before a pair of so many costs is solved: the last is one after which
-/// as large a share of candidates need not be looked into further as it takes of the time of a solve.
+/// Returns the number of sweep rounds to run before a pair is solved, for pairs with `costs` costs.
+/// A round pays if the share of candidates that it rules out exceeds its share of the time of a
+/// solve.
 fn rounds_that_pay(steps: &Steps, costs: f64) -> usize {
     let solve = 1_000.0 + solving_time(costs);
     let mut rounds = 1;
@@ -54,11 +55,12 @@ fn rounds_that_pay(steps: &Steps, costs: f64) -> usize {
 }
 
 impl Index {
-    /// Builds an index of measures on the points of a metric. It keeps their names, if they have any.
+    /// Builds an index of measures on the points of a metric. It keeps their names, if any.
     ///
     /// # Errors
-    /// Measures on other points than the metric's, of unequal totals or of the same name, no memory, a pair
-    /// that cannot be solved, or [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
+    /// Measures on other points than the metric's, of unequal totals or with duplicate names; not
+    /// enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`, which
+    /// counts measures, requests a stop.
     pub fn new(
         metric: &GroundMetric,
         measures: &Measures,
@@ -88,7 +90,7 @@ impl Index {
         Ok(index)
     }
 
-    /// An index of measures on these points, whose bounds rest on the potential of the query alone.
+    /// Creates an index without potentials of measures; bounds use only the potential of the query.
     pub(super) fn without_potentials(
         indexed: IndexedPoints,
         net: Option<IndexedPoints>,
@@ -113,14 +115,14 @@ impl Index {
             by_query: false,
             options: options.clone(),
         };
-        index.enter(measures);
+        index.append(measures);
         index
     }
 
-    /// Decides which bounds pay, by searches for a few measures of the collection, each among the others.
+    /// Chooses the levels of bounds by sample searches for a few measures among the others.
     ///
-    /// Candidates are counted; times are those of one machine, so that the same collection gives the
-    /// same index.
+    /// Costs are counts of candidates times fixed times of a reference machine, so that equal
+    /// collections give equal indexes.
     pub(super) fn choose_levels(&mut self, progress: &Progress<'_>) -> Result<SampledSearches> {
         if self.indexed.by_search() || self.len() <= SAMPLE_K {
             return Ok(SampledSearches::default());
@@ -128,7 +130,7 @@ impl Index {
         let points = self.measures.entries() as f64 / self.len() as f64;
         let costs = points * points;
         let per_distance = self.indexed.distance_time();
-        let looking = |steps: &Steps| {
+        let refining = |steps: &Steps| {
             let transforms = steps.transformed as f64 * (1_000.0 + costs * (1.0 + per_distance));
             transforms + steps.swept.iter().sum::<usize>() as f64 * (300.0 + 2.0 * costs)
         };
@@ -137,10 +139,10 @@ impl Index {
         let queries = sampled_rows(self.len()).len();
         let extending = queries as f64 * extending;
         let (mut steps, farthest) = self.sampled_steps(false, progress)?;
-        let mut time = looking(&steps);
+        let mut time = refining(&steps);
         if self.potentials.len() > 0 {
             let (by_both, _) = self.sampled_steps(true, progress)?;
-            let by_both_time = looking(&by_both) + extending;
+            let by_both_time = refining(&by_both) + extending;
             self.by_query = by_both_time < time;
             if self.by_query {
                 (steps, time) = (by_both, by_both_time);
@@ -152,7 +154,8 @@ impl Index {
         Ok(SampledSearches { queries, time, farthest })
     }
 
-    /// What searches for a few measures take, in all, and how far the last of their neighbors are, in the mean.
+    /// Returns the summed steps of the sample searches and the mean distance of their last
+    /// neighbors.
     fn sampled_steps(&self, by_query: bool, progress: &Progress<'_>) -> Result<(Steps, f64)> {
         let counter = Counter::new(SEARCHING, None, progress);
         let asked = self.request(SearchEnd::Count(SAMPLE_K), Accuracy::EXACT);
@@ -174,20 +177,21 @@ impl Index {
         Ok((all, farthest))
     }
 
-    /// Adds measures, whose numbers follow those that were there: the first of them is returned. Where
-    /// measures of the index have names, so must these; otherwise their names are left out.
+    /// Adds measures and returns the number of the first; numbers continue those of the index. If
+    /// measures of the index have names, the added ones need names, too; otherwise their names are
+    /// dropped.
     ///
-    /// Potentials stay those against the collection as it was built; where many measures are added of
-    /// another kind, a new index is faster. Answers are right in any case.
+    /// Potentials remain those against the reference of the original collection. Results are exact
+    /// in any case, but if many measures of another kind are added, a new index is faster.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and measures without names where those of the index have some; the index is
-    /// then as it was.
+    /// Errors of [`new`](Self::new); measures without names if those of the index have names. The
+    /// index is unchanged after an error.
     ///
     /// # Complexity
-    /// As for an index of the added measures alone, and a copy of the collection and of up to 2,048
-    /// potentials: add many at once. Where one on shared points has a point that none had before, that of
-    /// building anew.
+    /// The time of indexing only the added measures, plus a copy of the collection and of up to
+    /// 2,048 potentials: add many at once. If an added measure on shared points has a point without
+    /// a column, the index is rebuilt.
     pub fn add<'a>(
         &mut self,
         measures: impl Into<MeasureSet<'a>>,
@@ -208,26 +212,26 @@ impl Index {
         let all = self.followed_by(measures)?;
         let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
         if points.any(|point| self.indexed.column_of[point as usize] == indexed_points::NO_COLUMN) {
-            self.build_anew(&all, progress)?;
+            self.rebuild(&all, progress)?;
             return Ok(self.number_added(measures.len()));
         }
         let counter = Counter::new(INDEXING, measures.len(), progress);
-        // From here on columns that no measure had may be in use.
+        // From here on, columns that no measure used may be in use.
         let used = std::mem::replace(&mut self.indexed.used, self.indexed.points.len());
         let before = std::mem::replace(&mut self.measures, all);
-        self.enter(measures);
+        self.append(measures);
         let tabled = self.potentials.len() == rows && rows > 0;
         let done = if tabled { self.fill_potentials(rows, &counter) } else { Ok(()) };
         if done.is_err() {
             self.measures = before;
             self.indexed.used = used;
-            self.leave_from(rows);
+            self.truncate_from(rows);
         }
         done?;
         Ok(self.number_added(measures.len()))
     }
 
-    /// Gives numbers to so many added measures; the first of them.
+    /// Assigns numbers to added measures and returns the first.
     pub(super) fn number_added(&mut self, count: usize) -> usize {
         let first = self.next_number;
         self.next_number += count;
@@ -235,33 +239,29 @@ impl Index {
         first
     }
 
-    /// Builds the index of these measures in its place; numbers stay as they are.
-    pub(super) fn build_anew(
-        &mut self,
-        measures: &Measures,
-        progress: &Progress<'_>,
-    ) -> Result<()> {
+    /// Replaces the index by a new one of these measures; numbers are unchanged.
+    pub(super) fn rebuild(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<()> {
         let index = Self::new(&self.indexed.metric, measures, &self.options, progress)?;
         let numbers = std::mem::take(&mut self.numbers);
         *self = Self { numbers, next_number: self.next_number, ..index };
         Ok(())
     }
 
-    /// Lays out the entries of measures.
-    pub(super) fn enter(&mut self, measures: &Measures) {
-        self.enter_from(measures, 0);
+    /// Appends the entries of measures.
+    pub(super) fn append(&mut self, measures: &Measures) {
+        self.append_from(measures, 0);
     }
 
-    /// Takes out the entries of the measures from a row on.
-    pub(super) fn leave_from(&mut self, row: usize) {
+    /// Removes the entries of all measures from `row` on.
+    pub(super) fn truncate_from(&mut self, row: usize) {
         let entries = self.start[row];
         self.start.truncate(row + 1);
         self.columns.truncate(entries);
         self.masses.truncate(entries);
     }
 
-    /// Lays out the entries of measures from a row on.
-    pub(super) fn enter_from(&mut self, measures: &Measures, first: usize) {
+    /// Appends the entries of measures from row `first` on.
+    pub(super) fn append_from(&mut self, measures: &Measures, first: usize) {
         for measure in measures.iter().skip(first) {
             for (point, mass) in measure.iter() {
                 self.columns.push(self.indexed.column_of[point]);

@@ -1,21 +1,22 @@
-//! The measures that may still be neighbors, the one with the least bound first.
+//! Candidates of a search in ascending order of their lower bounds.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// How far a candidate has been looked into: not at all beyond the bound that all have; transformed;
-/// swept once, and so on.
+/// Last level that has raised a candidate's bound: only the shared bound, transformed, or one more
+/// per round of sweeps.
 pub(super) const SHARED: u8 = 0;
 pub(super) const TRANSFORMED: u8 = 1;
-/// Its distance is known.
+/// The distance of the candidate is known.
 pub(super) const KNOWN: u8 = u8::MAX;
 
-/// A measure of the collection with a lower bound of its distance; the heap has the least on top.
+/// A measure of the collection with a lower bound of its distance; a heap has the smallest bound on
+/// top.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) bound: f64,
     pub(super) row: u32,
-    /// Where its duals are, or its distance once that is known.
+    /// Index of its stored duals, or of its distance once that is known.
     pub(super) at: u32,
     pub(super) step: u8,
 }
@@ -41,37 +42,37 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// All candidates of a query. Most are never looked into, so those that have not been are no more than
-/// a number each, and only those with the least bounds are in order.
+/// Priority queue of all candidates of a query. Most are never refined; until then each is a single
+/// `u64`, and only those with the smallest bounds are sorted.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    /// The bits of a bound, whose order is that of bounds that are not negative, above the measure's
-    /// row. None of those that wait is below one that is in order.
+    /// Keys of unrefined candidates: the bits of a nonnegative bound, which sort like the bound,
+    /// above the row. Every key in `waiting` is larger than those that were moved to `fresh`.
     fresh: BinaryHeap<Reverse<u64>>,
     waiting: Vec<u64>,
     others: BinaryHeap<Candidate>,
-    /// What a bound of a fresh one is multiplied by, one after the other: their product may be beyond
-    /// all numbers where no distance is.
+    /// Factors of a bound in `fresh`, multiplied one after the other because their product may
+    /// overflow although no distance does.
     unit: f64,
     total: f64,
 }
 
-/// A bound as it is, or 0 where it is next to nothing: what was taken off it for roundings would be lost among the last
-/// digits of numbers next to 0.
+/// Returns the bound, or 0 if it is tiny: the slack for rounding is lost among subnormal numbers.
 pub(super) fn safe(bound: f64) -> f64 {
     const LEAST: f64 = 1e-290;
     if bound > LEAST { bound } else { 0.0 }
 }
 
-/// Measures up to which all candidates are in order from the beginning.
+/// Number of measures up to which all candidates are sorted at once.
 const FEW: usize = 1 << 12;
 
-/// Candidates that a threshold is found by, and how many of them are below it.
+/// Size of the sample that determines a threshold, and the number of sampled keys below it.
 const SAMPLED: usize = 1 << 10;
 const SAMPLED_BELOW: usize = 16;
 
 impl Candidates {
-    /// Begins with other measures, by row with their bounds, in this unit and for a total mass of 1.
+    /// Starts a search with the bounds of all measures, in units of `unit` and for a total mass of
+    /// 1.
     pub(super) fn begin(
         &mut self,
         bounds: impl Iterator<Item = (usize, f32)>,
@@ -79,7 +80,7 @@ impl Candidates {
         total: f64,
     ) {
         let key = |(row, bound): (usize, f32)| {
-            // Zero without a sign, whose bits would be the largest.
+            // Clears the sign of -0, whose bits would be the largest.
             let bound = if bound > 0.0 { bound } else { 0.0 };
             u64::from(bound.to_bits()) << 32 | row as u64
         };
@@ -91,7 +92,7 @@ impl Candidates {
         self.order_some();
     }
 
-    /// Puts those that wait and have the least bounds in order, where none is.
+    /// Moves the waiting candidates with the smallest bounds to the empty heap.
     fn order_some(&mut self) {
         if self.waiting.len() <= FEW {
             self.fresh.extend(self.waiting.drain(..).map(Reverse));
@@ -109,13 +110,13 @@ impl Candidates {
         self.others.push(candidate);
     }
 
-    /// The least bound of all.
+    /// Returns the smallest bound.
     pub(super) fn least(&mut self) -> f64 {
         let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.bound);
         self.others.peek().map_or(fresh, |other| fresh.min(other.bound))
     }
 
-    /// Takes out the one with the least bound; a fresh one before others.
+    /// Removes the candidate with the smallest bound; unrefined ones win ties.
     pub(super) fn next(&mut self) -> Option<Candidate> {
         let fresh = self.least_fresh();
         let fresh =
@@ -146,7 +147,7 @@ mod tests {
         for count in [0, 1, 5, FEW, FEW + 1, 3 * FEW + 17, 40_000] {
             let bound = |row: usize| ((row * 7919) % 1009) as f32 / 100.0 - 1.0;
             let mut candidates = Candidates::default();
-            // Once with other bounds before.
+            // Reuse after a search with other bounds.
             candidates.begin((0..100).map(|row| (row, 1.0)), 1.0, 1.0);
             candidates.begin((0..count).map(|row| (row, bound(row))), 2.0, 0.5);
             let mut expected: Vec<(f32, usize)> =

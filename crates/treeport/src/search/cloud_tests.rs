@@ -6,7 +6,7 @@ use super::*;
 use crate::search::clouds::side_by_side;
 use crate::{Clouds, Geometry, Period, PointMetric, Problem, Problems, Relax, silent};
 
-/// Clouds of one to six points with `dim` coordinates, in few places, so that many coincide; some masses are 0.
+/// Clouds of one to six points on a small grid, so that many coincide; some masses are 0.
 fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds> {
     let point = (vec(-3..4i32, dim), prop_oneof![Just(0.0), Just(1.0), Just(2.0), Just(1e-9)]);
     let cloud = vec(point, 1..6);
@@ -25,7 +25,7 @@ fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds>
     })
 }
 
-/// Few and many coordinates, every metric that takes so many, and periods of some coordinates.
+/// Few and many coordinates, every metric that supports them, and periods of some coordinates.
 fn spaces() -> impl Strategy<Value = (usize, Geometry)> {
     let metrics = [
         PointMetric::Euclidean,
@@ -34,7 +34,7 @@ fn spaces() -> impl Strategy<Value = (usize, Geometry)> {
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
     ];
-    // Coordinates are up to 2 apart; some come to lie on the same place.
+    // Coordinates differ by up to 2; periods map some to the same place.
     let turns = prop::sample::select(vec![None, Some([1.5, 1.0]), Some([3.5, 0.7])]);
     let dims = prop_oneof![Just(1), Just(2), Just(3), Just(17), Just(40)];
     let many = (dims, 0..5usize, turns).prop_map(move |(dim, metric, turns)| {
@@ -46,7 +46,7 @@ fn spaces() -> impl Strategy<Value = (usize, Geometry)> {
     prop_oneof![4 => many, 1 => Just((2, PointMetric::Haversine.into()))]
 }
 
-/// How an index compares coordinates.
+/// Geometry of an index.
 fn geometry_of(index: &Index) -> Geometry {
     let metric = index.metric().point_metric().unwrap();
     metric.with_optional_period(index.metric().period().cloned())
@@ -58,7 +58,8 @@ fn with_clouds(count: Range<usize>) -> impl Strategy<Value = (Geometry, Clouds, 
     })
 }
 
-/// An index; where `tabled`, with potentials on a net of a few points, whether that pays or not.
+/// Builds an index; with `tabled`, with potentials on a net of a few points, even if that does not
+/// pay.
 fn index_of(clouds: &Clouds, geometry: &Geometry, tabled: bool) -> Index {
     let ground = clouds.ground(geometry.clone()).unwrap();
     let options = IndexOptions { memory: Some(0), reference: 5, penalty: None };
@@ -86,7 +87,7 @@ fn brute(index: &Index, queries: &Clouds, query: usize) -> Vec<(usize, f64)> {
     all
 }
 
-/// That all answers of an index are those of solving every pair, and no bound is above a distance.
+/// Checks that all results agree with solving every pair, and that no bound exceeds a distance.
 fn judge(index: &Index, queries: &Clouds, k: usize) {
     let found = index.nearest(queries, k, Accuracy::EXACT, &silent).unwrap();
     let rough = index.nearest(queries, index.len(), Accuracy::Approximate, &silent).unwrap();
@@ -137,8 +138,8 @@ proptest! {
         }
     }
 
-    /// Whatever happened to an index, it answers as one of the clouds that are in it now, from memory and from a
-    /// file.
+    /// After any sequence of additions and removals, an index in memory or from a file gives the
+    /// results of its current clouds.
     #[test]
     fn clouds_come_and_go(
         (metric, clouds, queries) in with_clouds(2..8), added in 0..3usize, tabled in any::<bool>(),
@@ -189,7 +190,7 @@ proptest! {
     }
 }
 
-/// Clouds of up to five points of any masses, some without any, and a penalty.
+/// Clouds of up to five points of any masses, some without mass, and a penalty.
 fn unequal_clouds(count: Range<usize>) -> impl Strategy<Value = (Geometry, Clouds, Clouds, f64)> {
     let cloud = |dim: usize| {
         let point = (vec(-3..4i32, dim), prop_oneof![Just(0.0), Just(1.0), Just(0.5), 0.0..3.0]);
@@ -209,14 +210,14 @@ fn unequal_clouds(count: Range<usize>) -> impl Strategy<Value = (Geometry, Cloud
     (spaces(), penalty).prop_flat_map(move |((dim, metric), penalty)| {
         let (clouds, queries) = (vec(cloud(dim), count.clone()), vec(cloud(dim), 1..4));
         (clouds, queries).prop_map(move |(mut clouds, queries)| {
-            // A ground metric has a point.
+            // A ground metric needs a point.
             clouds[0].push((vec![1; dim], 1.0));
             (metric.clone(), stacked(dim, clouds), stacked(dim, queries), penalty)
         })
     })
 }
 
-/// What all clouds of an index cost to get to, by the solver of many problems.
+/// Relaxed costs of a query to all clouds of an index, by the general solver.
 fn relaxed_brute(index: &Index, queries: &Clouds, query: usize, penalty: f64) -> Vec<(usize, f64)> {
     let kind = geometry_of(index);
     let starts: Vec<usize> = index.start.clone();
@@ -243,7 +244,7 @@ fn judge_relaxed(index: &Index, queries: &Clouds, k: usize, penalty: f64) {
     let resolved = index.resolved(queries.into()).unwrap();
     for (query, (found, rough)) in found.iter().zip(&rough).enumerate() {
         let all = relaxed_brute(index, queries, query, penalty);
-        // Sums of which nearly nothing is left are known to the digits of what was added up.
+        // A difference of nearly equal sums is accurate to the digits of its terms.
         let masses = queries.measures().row(query).total() + 20.0;
         let digits = 1e-14 * masses * penalty.min(100.0);
         let count = k.min(all.len());
@@ -297,7 +298,7 @@ proptest! {
     }
 }
 
-/// A collection that is large enough to choose its bounds, with as many coordinates as make a net pay or not.
+/// A collection large enough to choose its bounds, in a dimension in which a net pays or does not.
 #[test]
 fn nets_are_for_few_coordinates() {
     let mixed = |k: usize| {
@@ -319,7 +320,7 @@ fn nets_are_for_few_coordinates() {
     }
 }
 
-/// Empty queries, and masses and prices that single precision does not have.
+/// Empty queries, and masses and prices below the range of single precision.
 #[test]
 fn bounds_of_tiny_masses_are_not_above() {
     for (mass, penalty) in
@@ -353,7 +354,7 @@ fn bounds_of_tiny_masses_are_not_above() {
     }
 }
 
-/// Whoever asks, and on however many threads.
+/// Swapping query and cloud, or changing the number of threads, does not change a bit.
 #[test]
 fn relaxed_distances_are_symmetric_to_the_bit() {
     let mixed = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 101.0;
@@ -374,7 +375,8 @@ fn relaxed_distances_are_symmetric_to_the_bit() {
     }
 }
 
-/// Coordinates whose squares overflow are refused by name, and nothing changes.
+/// Coordinates whose squares overflow are refused with the name of the cloud; the index is
+/// unchanged.
 #[test]
 fn clouds_that_are_too_far_are_named() {
     let near = Clouds::uniform(2, vec![0.0, 0.0, 1.0, 1.0, 2.0, 0.0], &[0, 2, 3]).unwrap();

@@ -1,10 +1,10 @@
-//! An index of clouds: measures that bring their own points, as queries do.
+//! Indexes of clouds: measures with their own points, as queries have.
 //!
-//! Columns are the points of all clouds, one cloud after the other. The levels of a search are those of
-//! shared points; what differs is the bound that all candidates begin with. With few coordinates it
-//! comes from potentials of the clouds, tabled at the points of a [net](super::net); with many, where the way to any
-//! net is as long as that to the neighbors, from the potential of the query at the points of the clouds. Which of
-//! them pays is found out while building. Nothing that is kept grows with clouds × points.
+//! Columns are the points of all clouds, one cloud after the other. The levels of a search are
+//! those of shared points, except for the initial bound. In low dimensions it uses potentials of
+//! the clouds, tabulated at the points of a [net](super::net); in high dimensions, where any net is
+//! as far away as the neighbors, it uses the potential of the query at the points of the clouds.
+//! The build chooses the faster of the two. Memory never grows with clouds × points.
 
 use std::collections::HashSet;
 
@@ -26,12 +26,12 @@ use crate::rounding::lowered_once;
 use crate::steps::INDEXING;
 use crate::units::power_of_two;
 
-/// Measures to look for or to add: on the points of an index, or clouds with points of their own.
+/// Measures to search for or to add: on the points of an index, or clouds with their own points.
 #[derive(Clone, Copy, Debug)]
 pub enum MeasureSet<'a> {
-    /// On the points of the index.
+    /// Measures on the points of the index.
     OnPoints(&'a Measures),
-    /// In the space of its clouds.
+    /// Clouds in the space of the index.
     Clouds(&'a Clouds),
 }
 
@@ -48,7 +48,7 @@ impl<'a> From<&'a Clouds> for MeasureSet<'a> {
 }
 
 impl MeasureSet<'_> {
-    /// The number of measures.
+    /// Number of measures.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::OnPoints(measures) => measures.len(),
@@ -57,7 +57,7 @@ impl MeasureSet<'_> {
     }
 }
 
-/// Measures to look for, with the metric of their points and their prices where they bring their own.
+/// Queries, with the metric of their points and their prices if they have their own.
 pub(super) struct ResolvedQueries<'a> {
     pub(super) measures: &'a Measures,
     others: Option<GroundMetric>,
@@ -65,32 +65,34 @@ pub(super) struct ResolvedQueries<'a> {
 }
 
 impl ResolvedQueries<'_> {
-    /// What is asked, of these.
+    /// Completes a search request for these queries.
     pub(super) fn asked<'r>(&'r self, asked: SearchRequest<'r>) -> SearchRequest<'r> {
         SearchRequest { others: self.others.as_ref(), prices: self.prices.as_deref(), ..asked }
     }
 }
 
-/// The most points of a net: with twice as many, tables take longer to fill than they spare.
+/// Maximum number of points of a net; with twice as many, filling tables takes longer than it
+/// saves.
 const MOST_CENTERS: usize = 1 << 12;
 
-/// With fewer, a net says nothing.
+/// Minimum number of points of a net that give useful bounds.
 const LEAST_CENTERS: usize = 32;
 
-/// Bytes for potentials, where nothing is said: so many times those of masses and coordinates. The rest of an index
-/// takes about as many again as these.
+/// Default memory for potentials as a multiple of the bytes of masses and coordinates. The rest of
+/// an index needs about as much again as these.
 const SHARE_OF_DATA: u64 = 16;
 
-/// The largest share of the distance of a neighbor that may be lost on the way to a net.
+/// Largest mean loss of a bound on the way to a net, as a share of a neighbor's distance.
 const MOST_LOST: f64 = 0.3;
 
 impl Index {
-    /// Builds an index of clouds, measured by a metric of all their points (see [`Clouds::ground`]). It keeps
-    /// their names, if they have any, and no points without mass.
+    /// Builds an index of clouds with a metric of all their points (see [`Clouds::ground`]). It
+    /// keeps their names, if any, and drops points without mass.
     ///
     /// # Errors
-    /// A metric of other points, or without coordinates; clouds of unequal totals or of the same name; no memory, a
-    /// pair that cannot be solved, or [`Error::Cancelled`] when `progress`, which counts clouds, asks to stop.
+    /// A metric of other points or without coordinates; clouds of unequal totals or with duplicate
+    /// names; not enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`,
+    /// which counts clouds, requests a stop.
     ///
     /// # Example
     /// ```
@@ -126,7 +128,8 @@ impl Index {
         Self::of_contiguous(&metric, &measures, prices, options, progress)
     }
 
-    /// The index of clouds whose points follow each other, all with mass, and the prices of these.
+    /// Builds the index of clouds whose points are contiguous and all have mass; `prices` are those
+    /// of the points.
     fn of_contiguous(
         metric: &GroundMetric,
         measures: &Measures,
@@ -150,15 +153,15 @@ impl Index {
         Ok(index)
     }
 
-    /// Tables potentials at the points of a net where that pays, compared with searches without.
+    /// Tabulates potentials at the points of a net if searches become faster than the `plain` ones.
     fn table_on_net(&mut self, plain: SampledSearches, progress: &Progress<'_>) -> Result<()> {
         let count = self.centers_that_fit();
-        let says_little = plain.queries == 0 || count < LEAST_CENTERS;
-        if says_little || !self.indexed.metric.is_metric() || self.prices.is_some() {
+        let no_net = plain.queries == 0 || count < LEAST_CENTERS;
+        if no_net || !self.indexed.metric.is_metric() || self.prices.is_some() {
             return Ok(());
         }
         let net = self.net_of(count);
-        if self.lost_on(&net)? > MOST_LOST * plain.farthest {
+        if self.mean_loss(&net)? > MOST_LOST * plain.farthest {
             return Ok(());
         }
         let bare = self.net.replace(net);
@@ -172,7 +175,7 @@ impl Index {
         Ok(())
     }
 
-    /// A net of about so many points: those of the reference, and the centers of cells.
+    /// Builds a net of about `count` points: those of the reference and the centers of cells.
     pub(super) fn net_of(&self, count: usize) -> IndexedPoints {
         let metric = &self.indexed.metric;
         let mut mass = vec![0.0; metric.points()];
@@ -187,7 +190,7 @@ impl Index {
         IndexedPoints::with_order(metric, points, used, self.indexed.unit)
     }
 
-    /// The number of points of a net whose table fits.
+    /// Returns the number of net points whose table fits into the memory limit.
     fn centers_that_fit(&self) -> usize {
         let dim = self.indexed.metric.vectors().map_or(0, |of| of.0);
         let data = memory::size_of::<f64>(&[self.columns.len(), dim + 1]);
@@ -196,13 +199,14 @@ impl Index {
         usize::try_from(most).unwrap_or(usize::MAX).min(MOST_CENTERS)
     }
 
-    /// What some clouds would lose on their way to a net, in the mean: as distances are.
-    fn lost_on(&self, net: &IndexedPoints) -> Result<f64> {
+    /// Estimates the mean loss of a query's bound on its way to a net, from sampled clouds.
+    fn mean_loss(&self, net: &IndexedPoints) -> Result<f64> {
         let rows = sampled_rows(self.len());
         let (mut distances, mut lost) = (QueryDistances::default(), 0.0);
         for &row in &rows {
             let measure = self.measures.row(row);
-            // As a cloud that is not in the collection would. Its points follow each other.
+            // Exclude the cloud's own points, as a query's points are not in the net. They are
+            // contiguous.
             let own = measure.support()[0]..measure.support()[0] + measure.support().len() as u32;
             let others = |column: u32| !own.contains(&net.points[column as usize]);
             let nearest = distances.nearest_columns(net, None, measure.support(), others)?;
@@ -214,11 +218,12 @@ impl Index {
         Ok(lost / rows.len() as f64)
     }
 
-    /// Measures to look for, and the metric of their points where they bring their own.
+    /// Resolves queries: the measures, and the metric and prices of their points if they have their
+    /// own.
     ///
     /// # Errors
-    /// Measures on other points, clouds in another space or with other totals, or one kind in place of the
-    /// other.
+    /// Measures on other points, clouds in another space or with other totals, or measures in place
+    /// of clouds or vice versa.
     pub(super) fn resolved<'a>(&self, set: MeasureSet<'a>) -> Result<ResolvedQueries<'a>> {
         match (set, self.is_of_clouds()) {
             (MeasureSet::OnPoints(measures), false) => {
@@ -236,8 +241,8 @@ impl Index {
         }
     }
 
-    /// The prices at all points of other clouds, where mass may be left behind: each says its own where those of the
-    /// index do.
+    /// Returns the prices at all points of other clouds if the index is relaxed: their own if those
+    /// of the index have their own.
     fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
         let same = self.prices.as_ref().and_then(|prices| prices.same);
         let prices = penalties::prices_of(clouds, &self.indexed.metric, same)?;
@@ -247,7 +252,7 @@ impl Index {
         Ok(prices)
     }
 
-    /// Refuses clouds without mass, or of other totals, unless these may differ.
+    /// Refuses clouds without mass or with other totals, unless the index is relaxed.
     fn check_totals(&self, clouds: &Clouds) -> Result<()> {
         if self.prices.is_some() {
             return Ok(());
@@ -266,7 +271,7 @@ impl Index {
         Ok(())
     }
 
-    /// The metric of all points of other clouds.
+    /// Returns the metric of all points of other clouds.
     fn metric_of(&self, clouds: &Clouds) -> Result<GroundMetric> {
         let dim = self.indexed.metric.coordinates().map_or(0, |of| of.0);
         if clouds.dim() != dim {
@@ -291,17 +296,17 @@ impl Index {
         if metric.shares_space(&self.indexed.metric) { Ok(metric) } else { Err(clouds.too_far()) }
     }
 
-    /// Whether mass may be left behind at a price, so that totals may differ.
+    /// Checks whether mass may remain unmatched at a price, so that totals may differ.
     pub fn is_relaxed(&self) -> bool {
         self.prices.is_some()
     }
 
-    /// What it costs to leave a unit of mass behind, where that is one number for all points.
+    /// The price per unit of unmatched mass, if it is the same at all points.
     pub fn penalty(&self) -> Option<f64> {
         self.prices.as_ref()?.same
     }
 
-    /// Whether its measures are clouds, each with points of its own.
+    /// Checks whether the measures are clouds, each with its own points.
     pub fn is_of_clouds(&self) -> bool {
         self.net.is_some()
     }
@@ -346,7 +351,7 @@ impl Index {
         }
         self.net = before.2.as_ref().map(|net| net.on(&metric));
         let appended = self.measures.clone();
-        self.enter_from(&appended, rows);
+        self.append_from(&appended, rows);
         let tabled = self.potentials.len() == rows;
         let counter = Counter::new(INDEXING, added, progress);
         let done = if tabled {
@@ -356,13 +361,13 @@ impl Index {
         };
         if let Err(error) = done {
             (self.indexed, self.measures, self.net, self.prices) = before;
-            self.leave_from(rows);
+            self.truncate_from(rows);
             return Err(error);
         }
         Ok(self.number_added(added))
     }
 
-    /// Builds the index of these clouds in its place; numbers stay as they are.
+    /// Replaces the index by a new one of these clouds; numbers are unchanged.
     fn replace_clouds(
         &mut self,
         metric: &GroundMetric,
@@ -376,8 +381,8 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps the clouds of some rows alone. Their points get other numbers; points of the net and of the
-    /// reference that were others' are gone.
+    /// Keeps only the clouds of `rows`. Their points are renumbered; points of the net and of the
+    /// reference that belonged to removed clouds are dropped.
     pub(super) fn keep_clouds(&mut self, rows: &[usize]) -> Result<()> {
         let kept_numbers = rows.iter().map(|&row| self.numbers[row]).collect();
         let names: Option<Vec<String>> =
@@ -429,15 +434,15 @@ impl Index {
         if let (Some(before), Some(prices)) = (&mut self.prices, prices) {
             *before = Prices::new(before.same, prices, &measures, self.indexed.unit);
         }
-        self.leave_from(0);
-        self.enter(&measures);
+        self.truncate_from(0);
+        self.append(&measures);
         self.measures = measures;
         Ok(())
     }
 }
 
 impl Searcher {
-    /// Bounds clouds by their potentials at the points of the net that are nearest to those of the query.
+    /// Bounds all clouds by their potentials at the net points nearest to those of the query.
     pub(super) fn bound_on_net(
         &mut self,
         index: &Index,
@@ -463,8 +468,8 @@ impl Searcher {
 }
 
 impl Searcher {
-    /// Lays out all entries of a cloud, whose points are nobody else's, so that their distances are computed at
-    /// once and not kept; false where that cannot be.
+    /// Pushes all entries of a cloud; no other cloud shares its points, so their distances are
+    /// computed at once and not stored. Returns false if the metric has no lowered targets.
     pub(super) fn push_cloud(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
         let supplies = self.pair.supply.iter().map(|mass| (mass / query.total()) as f32);
         if index.indexed.targets.is_none() {
@@ -475,7 +480,7 @@ impl Searcher {
         self.distances.write_rows(&index.indexed, columns, width, costs)
     }
 
-    /// Finds duals of the query's points, to set beside those of each cloud.
+    /// Finds duals of the query's points, to be averaged with those of each cloud.
     pub(super) fn find_query_duals(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
         let Self { net_distances, problem, potential, query_prices, .. } = self;
         let reference = &index.reference;
@@ -488,14 +493,14 @@ impl Searcher {
         Ok(())
     }
 
-    /// The bound of the pair at hand by the duals of both, each made against the reference: half of one
-    /// and half of the other respect all distances, and raised as far as these allow they prove more than either
-    /// alone (jets: 123 candidates are left to sweep, by the cloud's alone 212, by the query's 322; cells in R¹⁰: 51, 144
-    /// and 117).
+    /// Bounds the current pair by the duals of both measures, each made against the reference.
+    /// Their mean is feasible, and raised to the limit it bounds better than either alone (jets:
+    /// 123 candidates remain to be swept, 212 with the cloud's alone, 322 with the query's; cells
+    /// in R¹⁰: 51, 144 and 117).
     pub(super) fn bound_by_both(&mut self, index: &Index, row: usize) -> f64 {
         let own = &index.own_duals[index.entries_of(row)];
         let Self { problem, pair, potential, .. } = self;
-        // Where there are stores, they come last, with the dual 0.
+        // The store, if there is one, is last and has dual 0.
         problem.v.fill(0.0);
         problem.v[..potential.own.len()].copy_from_slice(&potential.own);
         problem.leave_out_empty_targets();
@@ -507,12 +512,13 @@ impl Searcher {
     }
 }
 
-/// A number in single precision that is above one in double precision, by more than both lose.
+/// Rounds up to single precision, by more than the conversion may lose.
 fn above(x: f64) -> f32 {
     (x * (1.0 + 1e-6)) as f32 + f32::MIN_POSITIVE
 }
 
-/// Whether these are measures on points of their own, which have coordinates and follow each other, all with mass.
+/// Checks whether these are clouds: measures with coordinates on contiguous points of their own,
+/// all with mass.
 #[cfg(feature = "io")]
 pub(super) fn are_clouds(metric: &GroundMetric, measures: &Measures) -> bool {
     let follow =
@@ -522,13 +528,13 @@ pub(super) fn are_clouds(metric: &GroundMetric, measures: &Measures) -> bool {
         && (measures.entries() == metric.points() || measures.entries() == 0)
 }
 
-/// All points of a metric as columns, in their order.
+/// Uses all points of a metric as columns, in their order.
 pub(super) fn all_points(metric: &GroundMetric, unit: f64) -> IndexedPoints {
     let count = metric.points();
     IndexedPoints::with_order(metric, (0..count as u32).collect(), count, unit)
 }
 
-/// Clouds on their points with mass alone, which then follow each other.
+/// Drops points without mass, after which the points of clouds are contiguous.
 fn points_with_mass(
     metric: &GroundMetric,
     measures: &Measures,
@@ -552,12 +558,12 @@ fn points_with_mass(
     Ok((metric, renumbered))
 }
 
-/// The prices of those of all points that have mass.
+/// Selects the prices of the points with mass.
 fn of_points_with_mass(prices: &[f64], measures: &Measures) -> Vec<f64> {
     measures.iter().flat_map(|row| row.support()).map(|&point| prices[point as usize]).collect()
 }
 
-/// Clouds after others, on the points of both.
+/// Concatenates clouds, on the points of both.
 fn one_after_the_other(a: &Measures, b: &Measures) -> Result<Measures> {
     let first = a.entries();
     let rows = a.iter().map(|row| (0, row)).chain(b.iter().map(|row| (first, row)));
@@ -565,7 +571,7 @@ fn one_after_the_other(a: &Measures, b: &Measures) -> Result<Measures> {
     Measures::from_rows_or_empty((first + b.entries()).max(1), rows)
 }
 
-/// Two measures, each with the metric of its points, on the points of both.
+/// Puts two measures, each with the metric of its points, on the points of both.
 pub(super) fn side_by_side(
     (x, a): (&GroundMetric, &Measure<'_>),
     (y, b): (&GroundMetric, &Measure<'_>),

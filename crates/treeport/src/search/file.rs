@@ -1,15 +1,17 @@
-//! An index in a file: the container of trees, with everything that it takes long to work out.
+//! Files of indexes: the container of trees, with the ground metric, the measures and everything
+//! expensive to compute.
 //!
 //! It holds the ground metric as a model's file does, and the tensors `measures.start` (`U64`),
 //! `measures.point` (`U32`), `measures.mass` (`F64`), `removed` (`U8`), `order` (`U32`, the points
-//! that have a column), `reference.point` (`U32`), `reference.mass` (`F32`), `own` (`F32`), `scales`
-//! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block).
-//! Version 2 is written once measures were removed: they are not in it, and `numbers` (`U64`, of every
-//! measure) stands in place of `removed`; in files of version 1 removed measures were only marked. Version 3 is
-//! that of clouds: the metric is that of all their points, and `order` has the points of the net. In version 4
-//! their mass may be left behind: `prices` (`F64`, of every point) stands in place of `scales`. The
-//! header entry `treeport` has the format `treeport.index`, names of points and of measures, and
-//! the CRC-32 of all of it. Distances that queries have asked for are not in it.
+//! with a column), `reference.point` (`U32`), `reference.mass` (`F32`), `own` (`F32`), `scales`
+//! (`F32`, three for each measure with a potential) and `steps` (`U16`, block by block). The header
+//! entry `treeport` has the format `treeport.index`, names of points and measures, and the CRC-32
+//! of all of it. Distances computed by queries are not stored.
+//!
+//! Version 2 is written after measures were removed: they are absent, and `numbers` (`U64`, of
+//! every measure) replaces `removed`; files of version 1 only marked them. Version 3 is for clouds:
+//! the metric is that of all their points, and `order` has the points of the net. Version 4 is for
+//! relaxed clouds: `prices` (`F64`, of every point) replaces `scales`.
 
 use std::path::Path;
 
@@ -28,37 +30,39 @@ use crate::io::format::{Input, Wanted};
 use crate::io::{ModelFile, file, model_file};
 use crate::measure::Measures;
 use crate::memory;
-use crate::solve::penalty;
+use crate::metric::GroundMetric;
+use crate::progress::silent;
+use crate::solve::relax;
 use crate::units::power_of_two;
 
-/// What the file of an index holds.
+/// Content of the file of an index.
 #[derive(Debug)]
 pub struct IndexFile {
     /// The index.
     pub index: Index,
-    /// The names of the points; those of the measures are with them.
+    /// Names of the points; the measures carry their own names.
     pub point_names: Option<Vec<String>>,
 }
 
-/// An index or a model, where either is welcome.
+/// An index or a model, for callers that accept either.
 #[derive(Debug)]
 pub enum SavedFile {
-    /// What [`IndexFile::save`] has written.
+    /// A file written by [`IndexFile::save`].
     Index(Box<IndexFile>),
-    /// What [`ModelFile::read`] takes.
+    /// A file that [`ModelFile::read`] reads.
     Model(ModelFile),
 }
 
 impl SavedFile {
-    /// Reads a file once, whichever it is; `names` are for a model.
+    /// Reads a file of either kind once; `names` apply to a model.
     ///
     /// # Errors
-    /// As [`IndexFile::load`] and [`ModelFile::read`].
+    /// Errors of [`IndexFile::load`] and [`ModelFile::read`].
     pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
         Input::open(path, Wanted::Model, None)?.index_or_model(names)
     }
 
-    /// What the bytes of a file of ours called `path` hold.
+    /// Decodes the bytes of either kind of file; error messages name `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path, names: Option<&[String]>) -> Result<Self> {
         match IndexFile::decode(bytes, path) {
             Err(Error::NotAnIndex { .. }) => ModelFile::decode(bytes, path, names).map(Self::Model),
@@ -67,10 +71,10 @@ impl SavedFile {
     }
 }
 
-/// Numbers beyond this, which no index has given out, are damage.
+/// Largest valid number of a measure; a larger one is a sign of damage.
 const MOST_NUMBERS: u64 = 1 << 48;
 
-/// Tensors of an index of version 1 by name, in the order of the checksum; those of the metric follow.
+/// Tensors of an index of version 1, in the order of the checksum; those of the metric follow.
 const TENSORS: [(&str, Dtype); 10] = [
     ("measures.start", Dtype::U64),
     ("measures.point", Dtype::U32),
@@ -84,7 +88,7 @@ const TENSORS: [(&str, Dtype); 10] = [
     ("steps", Dtype::U16),
 ];
 
-/// The tensors of a version.
+/// Returns the tensors of a version.
 fn tensors_of(version: u64) -> [(&'static str, Dtype); 10] {
     let mut tensors = TENSORS;
     if version > 1 {
@@ -97,27 +101,28 @@ fn tensors_of(version: u64) -> [(&'static str, Dtype); 10] {
 }
 
 impl IndexFile {
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         file::save_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
-    /// Reads a file that [`save`](Self::save) has written.
+    /// Reads a file written by [`save`](Self::save).
     ///
     /// # Errors
-    /// It cannot be read, is no index of ours, is damaged, or comes from a newer treeport.
+    /// The file cannot be read, is not an index of treeport, is damaged, or was written by a newer
+    /// treeport.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::decode(&file::load(path)?, path)
     }
 
-    /// The bytes of the file; the same contents give the same bytes.
+    /// Returns the bytes of the file; equal content gives equal bytes.
     ///
     /// # Errors
-    /// The names take more than the 100 MB a header may have.
+    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let index = &self.index;
         let (points, names) = (index.indexed.metric.points(), self.point_names.as_deref());
@@ -160,17 +165,17 @@ impl IndexFile {
         container::encode(Content::Index, entry, &tensors, &extra)
     }
 
-    /// The index in the bytes of a file; messages call the file `<bytes>`.
+    /// Decodes the bytes of a file; error messages call it `<bytes>`.
     ///
     /// # Errors
-    /// As [`load`](Self::load), but for reading the file.
+    /// Errors of [`load`](Self::load), except for reading the file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::decode(bytes, Path::new("<bytes>"))
     }
 }
 
 impl Index {
-    /// Everything but the metric as bytes, in the order of [`TENSORS`].
+    /// Returns all parts except the metric as bytes, in the order of [`TENSORS`].
     fn tensors(&self, version: u64) -> [Vec<u8>; 10] {
         let numbers = |values: &[usize]| -> Vec<u8> {
             values.iter().flat_map(|&value| (value as u32).to_le_bytes()).collect()
@@ -218,7 +223,7 @@ fn checksum<'a>(
 }
 
 impl IndexFile {
-    /// The index in the bytes of a file called `path`.
+    /// Decodes the bytes of a file; error messages name `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self> {
         let file = File::open(Content::Index, bytes, path)?;
         let missing = |key: &'static str| move |file: &File<'_>| file.missing(key);
@@ -264,7 +269,7 @@ impl IndexFile {
     }
 }
 
-/// The numbers of so many measures, and the number that the next one gets; `None` where they cannot be.
+/// Decodes the numbers of measures and the next number; `None` if they are invalid.
 fn numbers_of(
     version: u64,
     tensor: &[u8],
@@ -287,10 +292,10 @@ fn long_numbers(bytes: &[u8]) -> Option<Vec<usize>> {
     numbers.map(|&b| usize::try_from(u64::from_le_bytes(b)).ok()).collect()
 }
 
-/// The index of what a file holds; `None` where it does not fit together.
+/// Assembles an index from the content of a file; `None` if the parts do not fit together.
 fn assemble(
     version: u64,
-    metric: &crate::GroundMetric,
+    metric: &GroundMetric,
     facts: &Value,
     tensors: &[&[u8]],
 ) -> Option<Result<Index>> {
@@ -333,15 +338,15 @@ fn assemble(
         && (reference_points.is_empty() == measures.is_empty() || version > 3)
         && reference_mass.len() == 4 * reference_points.len();
     let (given, next_number) = numbers_of(version, numbered, facts, measures.len())?;
-    // Scaling by it has to be exact.
+    // A power of two, so that scaling by it is exact.
     let sound = unit == power_of_two(unit) && scale.is_normal() && scale > 0.0;
     if !fits || !sound {
         return None;
     }
-    if let Err(error) = metric.prepare(&crate::silent) {
+    if let Err(error) = metric.prepare(&silent) {
         return Some(Err(error));
     }
-    // Points one apart have no coordinates: their number alone is in the file.
+    // A discrete metric stores only the number of its points.
     let step = format_args!("the columns of {} points", metric.points());
     if let Err(error) = memory::check(step, 4 * metric.points() as u64, "use fewer points") {
         return Some(Err(error));
@@ -350,7 +355,7 @@ fn assemble(
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
     let potentials = potentials(&singles(scales), steps, tabled.points.len())?;
     let prices = match prices.map(doubles) {
-        Some(prices) if penalty::check(&prices, measures.entries()).is_err() => return None,
+        Some(prices) if relax::check(&prices, measures.entries()).is_err() => return None,
         Some(prices) if options.penalty.is_some_and(|same| !is_same(&prices, same)) => return None,
         Some(prices) => Some(Prices::new(options.penalty, prices, &measures, unit)),
         None => None,
@@ -376,12 +381,12 @@ fn assemble(
         own_duals: singles(own),
         potentials,
         prices,
-        // Files of 0.2 do not say.
+        // Files of 0.2 lack this key.
         by_query: facts.get("by_query").and_then(Value::as_bool).unwrap_or(false),
         rounds: usize::try_from(facts.get("rounds")?.as_u64()?).ok()?.clamp(1, ROUNDS),
         options,
     };
-    index.enter(&measures);
+    index.append(&measures);
     let has_duals = index.potentials.len() > 0 || index.is_of_clouds();
     let owned = if has_duals { index.columns.len() } else { 0 };
     let complete = index.own_duals.len() == owned
@@ -391,12 +396,12 @@ fn assemble(
     complete.then_some(Ok(index))
 }
 
-/// Whether this is a penalty, and that of all points.
+/// Checks whether `same` is a valid penalty and equal to all prices.
 fn is_same(prices: &[f64], same: f64) -> bool {
-    penalty::check(&[same], 1).is_ok() && prices.iter().all(|&price| price == same)
+    relax::check(&[same], 1).is_ok() && prices.iter().all(|&price| price == same)
 }
 
-/// The potentials from their scales and steps.
+/// Decodes the table of potentials from its scales and steps.
 fn potentials(scales: &[f32], steps: &[u8], columns: usize) -> Option<PotentialTable> {
     let steps: Vec<u16> = steps.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b)).collect();
     let scales = scales.as_chunks::<3>().0;

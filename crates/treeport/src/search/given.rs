@@ -1,8 +1,10 @@
-//! Searches that begin with bounds which others have found, such as a device that bounds many pairs at once.
+//! Searches that start with bounds computed elsewhere, such as on a device that bounds many pairs
+//! at once.
 //!
-//! A device is told which measures are [`likely`](Index::likely) neighbors, bounds those pairs, and hands the bounds to the
-//! search. There a bound stands in the place of all levels but the last: a measure that comes up with it is solved. So
-//! neighbors and distances are those of any search, as long as no bound is above the distance.
+//! The device gets the [`likely`](Index::likely) neighbors, bounds those pairs, and passes the
+//! bounds to the search, where they replace all levels except the last: a measure that reaches the
+//! top with such a bound is solved. The result is that of any search as long as no bound exceeds
+//! the distance.
 
 use std::ops::Range;
 
@@ -18,19 +20,20 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 
-/// What totals and shares of them may lose of a bound for a total mass of 1: a few roundings in double precision.
+/// Relative loss of a bound by scaling with totals: a few roundings in double precision.
 const SHARES_LOSE: f64 = 1e-14;
 
-/// Lower bounds of some distances: for every query some measures by number, with a bound for masses of a total of 1.
+/// Lower bounds of some distances: for every query a list of numbers of measures and bounds, for a
+/// total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub struct GivenBounds {
     start: Vec<usize>,
-    /// Ascending for every query.
+    /// Ascending by number for every query.
     of: Vec<(usize, f64)>,
 }
 
 impl GivenBounds {
-    /// The bounds of each query.
+    /// Collects the bounds of each query.
     pub fn new(queries: impl IntoIterator<Item = Vec<(usize, f64)>>) -> Self {
         let mut given = Self { start: vec![0], of: Vec::new() };
         for mut bounds in queries {
@@ -41,12 +44,12 @@ impl GivenBounds {
         given
     }
 
-    /// How many queries there are.
+    /// Number of queries.
     pub fn len(&self) -> usize {
         self.start.len().saturating_sub(1)
     }
 
-    /// Whether there is no query.
+    /// Checks whether there are no queries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -56,27 +59,27 @@ impl GivenBounds {
     }
 }
 
-/// The bound of a measure among those of a query, for masses of this total.
+/// Returns the bound of a measure for masses of this total, if the query has one.
 pub(super) fn bound_of(given: &[(usize, f64)], number: usize, total: f64) -> Option<f64> {
     let place = given.binary_search_by_key(&number, |&(number, _)| number).ok()?;
     Some(safe(given[place].1 * (1.0 - SHARES_LOSE) * total))
 }
 
-/// Queries, or the collection's own measures, by number.
+/// The queries of a search: given measures, or measures of the collection.
 #[derive(Clone, Copy, Debug)]
 pub enum Asking<'a> {
-    /// These.
+    /// Given measures.
     Queries(MeasureSet<'a>),
-    /// Measures of the collection, each among the others.
+    /// Measures of the collection, by number, each among the others.
     Own,
 }
 
 impl Index {
-    /// For some of the queries, the measures with the least bounds that all have, at most `count`, with these bounds for
-    /// masses of a total of 1, ascending: those that a search would look into first.
+    /// Returns for some of the queries the `count` measures with the smallest shared bounds,
+    /// ascending, with these bounds for a total mass of 1. A search would refine these first.
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest).
+    /// Errors of [`nearest`](Self::nearest).
     pub fn likely(
         &self,
         asking: Asking<'_>,
@@ -89,7 +92,7 @@ impl Index {
         let count = count.min(self.len());
         let bytes = memory::size_of::<(usize, f64)>(&[rows.len(), count]);
         memory::check(step, bytes, "ask for some rows at a time")?;
-        self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
+        self.with_queries(asking, &rows, asked, |queries, asked, is_own| {
             let counter = Counter::new(SEARCHING, rows.len(), progress);
             let one = |searcher: &mut Searcher, at: usize| {
                 counter.add(1)?;
@@ -103,11 +106,11 @@ impl Index {
         })
     }
 
-    /// The `k` nearest of some of the queries, as [`nearest`](Self::nearest) and [`graph`](Self::graph) find
-    /// them; `given` has bounds for each of these rows.
+    /// Finds the `k` nearest of some of the queries, as [`nearest`](Self::nearest) and
+    /// [`graph`](Self::graph) do; `given` has bounds for each of these rows.
     ///
     /// # Errors
-    /// As there, and bounds of another number of queries.
+    /// Errors of [`nearest`](Self::nearest); bounds for another number of queries.
     pub fn nearest_given(
         &self,
         (asking, rows): (Asking<'_>, Range<usize>),
@@ -120,11 +123,11 @@ impl Index {
         self.search_given(asking, rows, asked, given, progress)
     }
 
-    /// All within a distance of some of the queries, as [`radius`](Self::radius) and
-    /// [`radius_graph`](Self::radius_graph) find them; `given` has bounds for each of these rows.
+    /// Finds all measures within a distance of some of the queries, as [`radius`](Self::radius) and
+    /// [`radius_graph`](Self::radius_graph) do; `given` has bounds for each of these rows.
     ///
     /// # Errors
-    /// As there, and bounds of another number of queries.
+    /// Errors of [`radius`](Self::radius); bounds for another number of queries.
     pub fn radius_given(
         &self,
         (asking, rows): (Asking<'_>, Range<usize>),
@@ -136,8 +139,9 @@ impl Index {
         self.search_given(asking, rows, asked, given, progress)
     }
 
-    /// A search whose measures are bounded by their own potentials alone where they have any: that of the query
-    /// takes many times as long, and what it would rule out is bounded elsewhere.
+    /// Requests a search that bounds measures only by their own potentials if they have any: the
+    /// potential of the query takes many times as long, and the given bounds rule out what it
+    /// would.
     fn request_given(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest<'static> {
         SearchRequest { by_query: false, ..self.request(end, accuracy) }
     }
@@ -155,22 +159,22 @@ impl Index {
             let value = format!("{} for {} queries", given.len(), rows.len());
             return Err(Error::BadOption { option: "given bounds", value, expected });
         }
-        self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
+        self.with_queries(asking, &rows, asked, |queries, asked, is_own| {
             let of_query = |number: usize| given.of_query(number - rows.start);
-            // What one of the collection has solved, the other need not.
+            // The pairs that one measure of the collection has solved, for the other.
             let solved = SolvedPairs::default();
             let asked = SearchRequest { solved: is_own.then_some(&solved), ..asked };
             self.search(queries, rows.clone(), asked, is_own, Some(&of_query), progress)
         })
     }
 
-    /// Does something with the measures that are asked about, once it is clear that they can be.
-    fn with_asking<T>(
+    /// Resolves and checks the queries, then calls `search` with them.
+    fn with_queries<T>(
         &self,
         asking: Asking<'_>,
         rows: &Range<usize>,
         asked: SearchRequest<'_>,
-        what: impl FnOnce(&Measures, SearchRequest<'_>, bool) -> Result<T>,
+        search: impl FnOnce(&Measures, SearchRequest<'_>, bool) -> Result<T>,
     ) -> Result<T> {
         let (resolved, there) = match asking {
             Asking::Queries(queries) => {
@@ -184,8 +188,8 @@ impl Index {
             return Err(Error::NoSuchMeasure { measure: rows.end - 1, measures: there });
         }
         match resolved {
-            Some(resolved) => what(resolved.measures, resolved.asked(asked), false),
-            None => what(&self.measures, asked, true),
+            Some(resolved) => search(resolved.measures, resolved.asked(asked), false),
+            None => search(&self.measures, asked, true),
         }
     }
 }
@@ -201,7 +205,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// Bounds from nothing to the distance itself, of some measures, for queries and for the collection's own.
+        /// Bounds between 0 and the distance, of some measures, for queries and for the
+        /// collection's own.
         #[test]
         fn neighbors_are_those_without_given_bounds(
             measures in some_measures(2..12), queries in some_measures(1..4), k in 1..6usize,

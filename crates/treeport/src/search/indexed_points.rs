@@ -1,39 +1,41 @@
-//! The points that a collection uses, each a column.
+//! Points used by a collection, each one a column.
 //!
-//! The points of the reference come first, then those that most measures have before others, so that
-//! what is asked for most lies together; then points that none has, if they are not many more. Bounds
-//! take distances in single precision and in a unit of about the typical one, never above the truth.
+//! The points of the reference come first, then the others by the number of measures that have
+//! them, so that frequently used columns are contiguous; then unused points, unless they are more
+//! than the used ones. Bounds use distances in single precision, rounded down, in a unit of about
+//! the typical distance.
 
 use crate::measure::Measures;
 use crate::metric::{GroundMetric, LoweredTable, LoweredTargets, lowered};
 use crate::units::power_of_two;
 
-/// Stands for the column of a point that has none.
+/// Marks a point without a column.
 pub(super) const NO_COLUMN: u32 = u32::MAX;
 
-/// The most units that the unit of a table may have: far below what distances vanish in.
+/// Largest unit of a table relative to the unit of the points; beyond it, typical distances could
+/// underflow.
 const MOST_TABLE_UNIT: f64 = (1u64 << 60) as f64;
 
-/// The points of a collection, laid out to measure to them.
+/// The points of a collection, with their coordinates prepared for computing distances.
 #[derive(Debug)]
 pub(super) struct IndexedPoints {
     pub(super) metric: GroundMetric,
-    /// The point of every column, and the column of every point.
+    /// Point of every column, and column of every point.
     pub(super) points: Vec<u32>,
     pub(super) column_of: Vec<u32>,
-    /// How many of them the collection uses; these come first.
+    /// Number of columns that the collection uses; these come first.
     pub(super) used: usize,
-    /// A power of two, about the distance between typical points.
+    /// A power of two near the typical distance.
     pub(super) unit: f64,
-    /// Whether potentials are searches of a graph. Decided once, because a metric may learn all
-    /// distances later.
+    /// Potentials are extended by a search of the graph. Decided once, because a metric may cache
+    /// all distances later.
     searched: bool,
-    /// The columns in single precision, where the metric has coordinates that this serves.
+    /// Coordinates of the columns in single precision, if the metric supports it.
     pub(super) targets: Option<LoweredTargets>,
 }
 
 impl IndexedPoints {
-    /// The points of a collection, with those of `first`, points of the collection, before others.
+    /// Collects the points of a collection; those in `first`, which it must contain, come first.
     pub(super) fn new(
         metric: &GroundMetric,
         measures: &Measures,
@@ -56,7 +58,7 @@ impl IndexedPoints {
         Self::with_order(metric, points, used, power_of_two(typical_distance))
     }
 
-    /// These points, in this order.
+    /// Uses these points in this order.
     pub(super) fn with_order(
         metric: &GroundMetric,
         points: Vec<u32>,
@@ -70,36 +72,36 @@ impl IndexedPoints {
         Self { metric: metric.clone(), points, column_of, used, unit, searched, targets }
     }
 
-    /// The same points of a metric that has more after them.
+    /// Moves the points to a metric with additional points at the end.
     pub(super) fn on(&self, metric: &GroundMetric) -> Self {
         Self::with_order(metric, self.points.clone(), self.used, self.unit)
     }
 
-    /// Leaves out all columns but these, ascending.
+    /// Keeps only these columns, which ascend.
     pub(super) fn keep_columns(&mut self, columns: &[u32]) {
         let used = columns.iter().filter(|&&column| (column as usize) < self.used).count();
         let points = columns.iter().map(|&column| self.points[column as usize]).collect();
         *self = Self::with_order(&self.metric, points, used, self.unit);
     }
 
-    /// Whether potentials are searches of a graph.
+    /// Checks whether potentials are extended by a search of the graph.
     pub(super) fn by_search(&self) -> bool {
         self.searched
     }
 
-    /// All distances in single precision, where the metric is a table that is not large. Nothing where a
-    /// point that is far from all others has made its unit so large that typical distances vanish.
+    /// All distances in single precision, if the metric is a table of moderate size. `None` if an
+    /// outlier has made the table's unit so large that typical distances underflow.
     pub(super) fn lowered_table(&self) -> Option<&LoweredTable> {
         let table = self.metric.lowered_square(usize::MAX)?;
         (table.unit() / self.unit < MOST_TABLE_UNIT).then_some(table)
     }
 
-    /// A distance in units, in single precision, not above the truth.
+    /// Converts a distance to units in single precision, rounded down.
     pub(super) fn lowered(&self, distance: f64) -> f32 {
         lowered(distance, self.unit)
     }
 
-    /// About what a distance takes, in nanoseconds on one machine.
+    /// Estimated time of a distance, in nanoseconds of a reference machine.
     pub(super) fn distance_time(&self) -> f64 {
         match &self.targets {
             Some(targets) => 0.3 + targets.dim() as f64 / 30.0,
@@ -108,7 +110,7 @@ impl IndexedPoints {
         }
     }
 
-    /// Bytes of the columns.
+    /// Bytes of memory of the columns.
     pub(super) fn bytes(&self) -> u64 {
         let columns = 4 * (self.points.len() + self.column_of.len()) as u64;
         columns + self.targets.as_ref().map_or(0, LoweredTargets::bytes)

@@ -1,8 +1,7 @@
-//! What the measures of an index are called: names, if they have any, and numbers.
+//! Names and numbers of the measures of an index.
 //!
-//! Names come with the measures ([`Measures::with_names`]). One rule for all who add: where an index has
-//! names, every measure that is added needs one that nobody has yet; where it has none, names of added
-//! measures are left out.
+//! Names come with the measures ([`Measures::with_names`]). If an index has names, every added
+//! measure needs a new name; if it has none, names of added measures are dropped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +10,22 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 
 impl Index {
-    /// Names its measures, in the order of their numbers.
+    /// Names the measures, in the order of their numbers.
     ///
     /// # Errors
-    /// Another number of names than of measures, or two that are the same.
+    /// The number of names differs from the number of measures, or two names are equal.
     pub fn set_names(&mut self, names: Vec<String>) -> Result<()> {
         check_names(&names)?;
         self.measures = self.measures.clone().with_names(names)?;
         Ok(())
     }
 
-    /// Gives its measures other numbers, ascending, and those that are added numbers from `next_number` on.
+    /// Renumbers the measures with ascending numbers; added measures are numbered from
+    /// `next_number` on.
     ///
     /// # Errors
-    /// Another number of numbers than of measures, or numbers that do not ascend to below `next_number`.
+    /// The number of numbers differs from the number of measures, or the numbers do not ascend to
+    /// below `next_number`.
     pub fn set_numbers(&mut self, numbers: Vec<usize>, next_number: usize) -> Result<()> {
         let ascends = numbers.is_sorted_by(|a, b| a < b);
         if numbers.len() != self.len() || !ascends || numbers.last() >= Some(&next_number) {
@@ -38,10 +39,10 @@ impl Index {
         Ok(())
     }
 
-    /// The numbers of measures that are given by name, or by number where none is called so.
+    /// Returns the numbers of measures given by name, or by number if no measure has that name.
     ///
     /// # Errors
-    /// Neither a name nor the number of a measure, or a name that two measures have.
+    /// An argument is neither a name nor a number, or two measures have that name.
     pub fn numbers_of(&self, names: &[String]) -> Result<Vec<usize>> {
         let mut row_of = HashMap::new();
         for (row, name) in self.measures.names().into_iter().flatten().enumerate() {
@@ -58,12 +59,13 @@ impl Index {
         names.iter().map(number).collect()
     }
 
-    /// These measures after its own, with the names that the rule gives them.
+    /// Appends measures to those of the index, with names by the rule of the module.
     pub(super) fn followed_by(&self, measures: &Measures) -> Result<Measures> {
         self.named(self.measures.followed_by(measures)?, measures)
     }
 
-    /// All measures, its own and then those that are added, with the names that the rule gives them.
+    /// Names all measures, those of the index followed by the added ones, by the rule of the
+    /// module.
     pub(super) fn named(&self, all: Measures, measures: &Measures) -> Result<Measures> {
         let first = self.next_number == 0;
         match (self.measures.names(), measures.names()) {
@@ -79,13 +81,13 @@ impl Index {
     }
 }
 
-/// Refuses measures of unequal totals, or of which two have the same name.
+/// Refuses measures of unequal totals or with duplicate names.
 pub(super) fn check(measures: &Measures) -> Result<()> {
     measures.names().map_or(Ok(()), check_names)?;
     Measures::check_all_balanced(&[measures])
 }
 
-/// Refuses names of which two are the same.
+/// Refuses duplicate names.
 pub(super) fn check_names(names: &[String]) -> Result<()> {
     let mut known = HashSet::with_capacity(names.len());
     match names.iter().find(|name| !known.insert(name.as_str())) {

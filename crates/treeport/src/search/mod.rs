@@ -1,7 +1,7 @@
-//! Nearest neighbors under W₁, proved.
+//! Exact nearest neighbors under W₁.
 //!
-//! An [`Index`] holds a collection of measures and finds those nearest to a query without solving more
-//! than a few pairs exactly.
+//! An [`Index`] holds a collection of measures and finds the nearest to a query while it solves
+//! only a few pairs exactly.
 //!
 //! ```
 //! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
@@ -15,39 +15,41 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 //!
-//! [`Index::nearest`] and [`Index::radius`] answer queries, [`Index::graph`] asks for the neighbors of all
-//! measures of the collection, [`Index::add`] and [`Index::remove`] change it. [`Index::of_clouds`] is for
-//! measures that bring their own points, [`nearest_in_parts`] for collections in several indexes.
+//! [`Index::nearest`] and [`Index::radius`] answer queries, [`Index::graph`] finds the neighbors of
+//! all measures of the collection, [`Index::add`] and [`Index::remove`] change it.
+//! [`Index::of_clouds`] indexes measures with their own points, and [`nearest_in_parts`] searches
+//! several indexes.
 //!
 //! # How it works
-//! Every candidate has a lower bound of its distance, the value of a feasible dual. The candidate with the
-//! least bound comes next, and its bound is raised by the next of four levels, each of which costs more than
-//! the one before:
+//! Every candidate has a lower bound of its distance, the value of a feasible dual. The search is
+//! best-first: it takes the candidate with the smallest bound and raises that bound by the next of
+//! four levels, each more expensive than the one before:
 //!
-//! 1. **shared**: a potential of every measure, made against the mean of the collection and tabled
-//!    (`potential_table`, `tabulate`), bounds it for all queries by one sum. Where there is no table, or
-//!    where it is worth its time (`build`), a potential of the query bounds all measures;
-//! 2. **transformed**: that potential on the pair alone, once shared mass is removed; first with one point
-//!    of the measure after the other (`partial`), which is enough for most, then with all;
-//! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
+//! 1. **shared**: a potential of every measure, made against the mean of the collection and
+//!    tabulated (`potential_table`, `tabulate`), bounds it for any query by one sum. Without a
+//!    table, or if it pays (`build`), a potential of the query bounds all measures;
+//! 2. **transformed**: that potential on the pair alone, after shared mass is removed; first point
+//!    by point of the measure (`partial`), which suffices for most, then with all points;
+//! 3. **swept**: a few Sinkhorn sweeps on the pair, made feasible again;
 //! 4. **exact**: the certified solver.
 //!
-//! A candidate that comes up with its exact distance is no farther than all that are left: a neighbor,
-//! proved.
+//! A candidate that reaches the top with its exact distance is a neighbor: no bound of the others
+//! is smaller.
 //!
 //! Levels 2 and 3 need the distances from the query's points to those of the candidates that are
-//! looked into: `query_distances` computes them in single precision when they are first needed, and
-//! keeps none for the next query. Bounds are in single precision, and never above the truth (see
-//! `solve::single_problem` and `potentials`). Double precision begins with level 4.
+//! refined: `query_distances` computes them on demand in single precision and drops them after the
+//! query. Bounds are in single precision and never above the exact value (see
+//! `solve::single_problem` and `potentials`). Level 4 uses double precision.
 //!
-//! Levels 2 and 3 may be done elsewhere, for many pairs at once: [`Index::likely`] says for which, and
-//! [`Index::nearest_given`] takes the bounds (`given`).
+//! Levels 2 and 3 may run elsewhere for many pairs at once: [`Index::likely`] lists the pairs, and
+//! [`Index::nearest_given`] takes their bounds (`given`).
 
 mod build;
 mod candidates;
 #[cfg(test)]
 mod cloud_tests;
 mod clouds;
+mod device_points;
 #[cfg(feature = "io")]
 mod file;
 mod given;
@@ -81,6 +83,7 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 pub use clouds::MeasureSet;
+pub use device_points::DevicePoints;
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
 pub use given::{Asking, GivenBounds};
@@ -92,22 +95,22 @@ use potentials::Reference;
 use query::{SearchEnd, SearchRequest, Searcher};
 use solved_pairs::SolvedPairs;
 
-/// How an index is built.
+/// Options for building an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexOptions {
-    /// Bytes for potentials of measures, which are kept to answer faster: 2 for each measure and point,
-    /// all of them or none; 4 GiB by default. Of clouds it is 2 for each cloud and point of a net, which has
-    /// fewer points where there is less memory, and 16 times the bytes of masses and coordinates by default. Answers
-    /// are the same with any.
+    /// Memory in bytes for potentials of measures, which speed up searches: 2 bytes per measure and
+    /// point, for all measures or for none; 4 GiB by default. For clouds, 2 bytes per cloud and
+    /// point of a net, which has fewer points if there is less memory; 16 times the bytes of masses
+    /// and coordinates by default. Results do not depend on it.
     pub memory: Option<u64>,
-    /// Points of the mean of the collection that potentials are made against.
+    /// Number of points sampled from the mean of the collection, against which potentials are made.
     pub reference: usize,
-    /// Of clouds: totals may differ, and a unit of mass that is not moved costs this much.
+    /// Price per unit of unmatched mass; totals may then differ. Only for clouds.
     pub penalty: Option<f64>,
 }
 
 impl IndexOptions {
-    /// The bytes for potentials, `most` where nothing is said.
+    /// Returns the memory for potentials, by default `most`.
     fn bytes(&self, most: u64) -> u64 {
         self.memory.unwrap_or(most)
     }
@@ -119,29 +122,29 @@ impl Default for IndexOptions {
     }
 }
 
-/// Queries that the recall of approximate answers is measured on.
+/// Number of queries on which the recall of approximate searches is measured.
 const RECALL_QUERIES: usize = 64;
 
 /// The neighbors of one query.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Neighbors {
-    /// Numbers of measures and their distances as computed, which are certified to 10⁻⁹; the nearest
-    /// first, ties by number.
+    /// Numbers of measures and their computed distances, certified to 10⁻⁹, in ascending order;
+    /// ties by number.
     pub found: Vec<(usize, f64)>,
-    /// No measure that was left out is nearer than this; infinite if none was.
+    /// Lower bound of the distance of every measure that is not listed; infinite if all are.
     pub bound: f64,
-    /// What it took.
+    /// Numbers of refined candidates.
     pub steps: Steps,
 }
 
-/// Candidates that were looked into, by level.
+/// Numbers of refined candidates, by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Steps {
-    /// Bounded by shared potentials on all of the pair.
+    /// Bounded by shared potentials on all points of the pair.
     pub transformed: usize,
-    /// Bounded by sweeps, by round.
+    /// Bounded by sweeps, per round.
     pub swept: [usize; 3],
-    /// Solved; in searches of a collection among itself, for this measure or for the other.
+    /// Solved; in a self-join, for either of the two measures.
     pub exact: usize,
 }
 
@@ -151,62 +154,62 @@ impl Neighbors {
     }
 }
 
-/// A collection of measures that finds those nearest to others.
+/// A collection of measures for nearest-neighbor queries.
 #[derive(Debug)]
 pub struct Index {
     indexed: IndexedPoints,
-    /// Where the measures are clouds, each with points of its own: the points that potentials are tabled at, those of
-    /// the reference first.
+    /// For clouds, the points at which potentials are tabulated, those of the reference first.
     net: Option<IndexedPoints>,
     measures: Measures,
-    /// The number of each measure, ascending; those of removed measures are not given again.
+    /// Number of each measure, ascending; numbers of removed measures are not reused.
     numbers: Vec<usize>,
     next_number: usize,
     reference: Reference,
-    /// Where the entries of each measure begin; of every entry its column, its mass in a total of 1, and
-    /// its dual, if there are potentials or measures are clouds.
+    /// First entry of each measure. `columns`, `masses` (normalized to a total of 1) and
+    /// `own_duals` have one value per entry; `own_duals` is empty for measures on shared points
+    /// without potentials.
     start: Vec<usize>,
     columns: Vec<u32>,
     masses: Vec<f32>,
     own_duals: Vec<f32>,
-    /// Nothing, or the potentials of all measures.
+    /// Potentials of all measures, or empty.
     potentials: PotentialTable,
-    /// Where mass of clouds may be left behind: at which prices.
+    /// Prices of unmatched mass, for relaxed clouds.
     prices: Option<Prices>,
-    /// Rounds of sweeps before a pair is solved.
+    /// Number of sweep rounds before a pair is solved.
     rounds: usize,
-    /// Whether the potential of the query is worth its time where measures have their own.
+    /// The potential of the query is used even if measures have their own.
     by_query: bool,
     options: IndexOptions,
 }
 
 impl Index {
-    /// The number of measures that can be found.
+    /// Number of measures.
     pub fn len(&self) -> usize {
         self.measures.len()
     }
 
-    /// Whether there is none.
+    /// Checks whether there are no measures.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The measures that can be found, in the order of their numbers, with their names, if they have any.
+    /// The measures in the order of their numbers, with their names, if any.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
 
-    /// The number of each of its [`measures`](Self::measures), ascending.
+    /// Number of each of its [`measures`](Self::measures), ascending.
     pub fn numbers(&self) -> &[usize] {
         &self.numbers
     }
 
-    /// The number that the next measure gets: as many as were ever in it.
+    /// Number of the next added measure: as many as were ever in the index.
     pub fn next_number(&self) -> usize {
         self.next_number
     }
 
-    /// The row of the measure of a number among those that can be found.
+    /// Returns the row of the measure with this number.
     fn row_of(&self, number: usize) -> Option<usize> {
         self.numbers.binary_search(&number).ok()
     }
@@ -216,12 +219,12 @@ impl Index {
         &self.indexed.metric
     }
 
-    /// The points that potentials are tabled at, those of the reference first.
+    /// The points at which potentials are tabulated, those of the reference first.
     fn tabled(&self) -> &IndexedPoints {
         self.net.as_ref().unwrap_or(&self.indexed)
     }
 
-    /// The bytes it takes beside metric and measures.
+    /// Bytes of memory beyond the metric and the measures.
     pub fn bytes(&self) -> u64 {
         let entries = memory::size_of::<(u32, f32)>(&[self.columns.len()]);
         self.indexed.bytes()
@@ -232,13 +235,13 @@ impl Index {
             + memory::size_of::<usize>(&[self.start.len()])
     }
 
-    /// The `k` nearest measures of every query, in parallel over queries; the same for any number of
-    /// threads. All there are if they are fewer.
+    /// Finds the `k` nearest measures of every query, or all if there are fewer. Queries run in
+    /// parallel; the result does not depend on the number of threads.
     ///
     /// # Errors
-    /// Queries on other points or of another total mass, an accuracy that a search cannot use, no memory, a pair
-    /// that cannot be solved; [`Error::Cancelled`] when `progress`, which counts queries, asks to
-    /// stop.
+    /// Queries on other points or of another total mass; an accuracy that searches do not support;
+    /// not enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`, which
+    /// counts queries, requests a stop.
     pub fn nearest<'q>(
         &self,
         queries: impl Into<MeasureSet<'q>>,
@@ -249,10 +252,10 @@ impl Index {
         self.search_for(queries.into(), self.request(SearchEnd::Count(k), accuracy), progress)
     }
 
-    /// All measures within a distance of every query, the distance included.
+    /// Finds all measures within a distance of every query, the distance included (a range query).
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest), and a radius that is negative or not a number.
+    /// Errors of [`nearest`](Self::nearest); a radius that is negative or not a number.
     pub fn radius<'q>(
         &self,
         queries: impl Into<MeasureSet<'q>>,
@@ -263,7 +266,7 @@ impl Index {
         self.search_for(queries.into(), asked, progress)
     }
 
-    /// Looks for the neighbors of all queries.
+    /// Resolves the queries and finds their neighbors.
     fn search_for(
         &self,
         queries: MeasureSet<'_>,
@@ -275,10 +278,11 @@ impl Index {
         self.search(measures, 0..measures.len(), asked, false, None, progress)
     }
 
-    /// The `k` nearest others of every measure of the collection, by number; none for those removed.
+    /// Finds the `k` nearest others of every measure of the collection, by number; removed measures
+    /// have none.
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest).
+    /// Errors of [`nearest`](Self::nearest).
     pub fn graph(
         &self,
         k: usize,
@@ -288,10 +292,10 @@ impl Index {
         self.graph_rows(0..self.next_number, k, accuracy, progress)
     }
 
-    /// Some rows of [`graph`](Self::graph), to the bit.
+    /// Computes some rows of [`graph`](Self::graph), with equal bits.
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest), and rows that there are not.
+    /// Errors of [`nearest`](Self::nearest); rows out of range.
     pub fn graph_rows(
         &self,
         rows: Range<usize>,
@@ -302,19 +306,19 @@ impl Index {
         self.search_own(rows, self.request(SearchEnd::Count(k), accuracy), progress)
     }
 
-    /// All others within a distance of every measure of the collection, the distance included; none
-    /// for those removed.
+    /// Finds all others within a distance of every measure of the collection, the distance
+    /// included; removed measures have none.
     ///
     /// # Errors
-    /// As [`radius`](Self::radius).
+    /// Errors of [`radius`](Self::radius).
     pub fn radius_graph(&self, radius: f64, progress: &Progress<'_>) -> Result<Vec<Neighbors>> {
         self.radius_graph_rows(0..self.next_number, radius, progress)
     }
 
-    /// Some rows of [`radius_graph`](Self::radius_graph), to the bit.
+    /// Computes some rows of [`radius_graph`](Self::radius_graph), with equal bits.
     ///
     /// # Errors
-    /// As [`radius`](Self::radius), and rows that there are not.
+    /// Errors of [`radius`](Self::radius); rows out of range.
     pub fn radius_graph_rows(
         &self,
         rows: Range<usize>,
@@ -325,7 +329,7 @@ impl Index {
         self.search_own(rows, asked, progress)
     }
 
-    /// A search among all measures.
+    /// Creates a request for a search among all measures.
     fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest<'static> {
         SearchRequest {
             end,
@@ -341,7 +345,7 @@ impl Index {
         }
     }
 
-    /// Looks for the neighbors of some measures of the collection, by number, among the others.
+    /// Finds the neighbors of some measures of the collection, by number, among the others.
     fn search_own(
         &self,
         numbers: Range<usize>,
@@ -355,17 +359,17 @@ impl Index {
         let step = format_args!("the neighbors of {} measures", numbers.len());
         let bytes = memory::size_of::<Neighbors>(&[numbers.len()]);
         memory::check(step, bytes, "ask for some rows at a time")?;
-        // What one has solved, the other need not.
+        // The pairs that one measure has solved, for the other.
         let solved = SolvedPairs::default();
         let asked = SearchRequest { solved: Some(&solved), ..asked };
         self.search(&self.measures, numbers, asked, true, None, progress)
     }
 
-    /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
-    /// measures of the collection as queries, each among the others; 1 if there is none to ask about.
+    /// Estimates the share of the exact `k` nearest that [`Accuracy::Approximate`] finds, with some
+    /// measures of the collection as queries among the others; 1 if there are none.
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest).
+    /// Errors of [`nearest`](Self::nearest).
     pub fn expected_recall(&self, k: usize, progress: &Progress<'_>) -> Result<f64> {
         let step = self.len().div_ceil(RECALL_QUERIES).max(1);
         let some: Vec<usize> = (0..self.len()).step_by(step).collect();
@@ -387,8 +391,8 @@ impl Index {
         Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
     }
 
-    /// Searches for some of the queries; where they are the collection's own measures, by number, none
-    /// finds itself. A query may have bounds that were found before.
+    /// Finds the neighbors of some queries. With `own`, they are measures of the collection, by
+    /// number, and exclude themselves. `given` returns bounds computed elsewhere for a query.
     fn search<'g>(
         &self,
         queries: &Measures,

@@ -1,24 +1,24 @@
-//! A net over the points of clouds: some of the points, such that most mass is near one of them.
+//! Nets over the points of clouds: a subset of the points such that most mass is near one of them.
 //!
-//! Clouds have no points in common, so a table of their potentials at all points would grow with the square of
-//! the collection. It is made at the points of a net instead. A potential g changes by no more than the way, so
-//! at a point x of a query it is at least g(z) − d(x, z), z the point of the net nearest to x: the bound of a
-//! cloud is less sharp by what it would cost to move the query to the net, and by nothing else.
+//! Clouds share no points, so a table of their potentials at all points would grow with the square
+//! of the collection; it is made at the points of a net instead. A potential g is 1-Lipschitz, so
+//! at a point x of a query it is at least g(z) − d(x, z), where z is the point of the net nearest
+//! to x: the bound of a cloud loses exactly the cost of moving the query to the net.
 //!
-//! Cells are boxes of points; the one with the largest mass times extent is cut in two, at the mean of its widest
-//! axis, until there are as many as asked for. O(n·dim·log K) for K cells of about the same mass.
+//! Cells are boxes of points; the cell with the largest mass times extent is cut in two at the mean
+//! of its widest axis, until there are K cells. O(n·dim·log K) if the cells have about equal mass.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::metric::GroundMetric;
 
-/// Some of the points, and what they mean together.
+/// A contiguous range of the points, with its axis of largest extent.
 struct Cell {
-    /// The points are these of the list of all.
+    /// Range of the points in the list of all.
     first: usize,
     end: usize,
-    /// What is lost by taking one point for all, about.
+    /// Estimated loss if one point represents all: mass times extent.
     loss: f64,
     axis: usize,
     mean: f64,
@@ -44,8 +44,9 @@ impl PartialEq for Cell {
 
 impl Eq for Cell {}
 
-/// At most so many points of a metric with coordinates, one for each cell: the one nearest to its middle. Fewer
-/// where points coincide; none where there are no coordinates. `mass` is that of every point.
+/// Returns at most `most` points of a metric with coordinates, the one nearest to the middle of
+/// each cell. There are fewer if points coincide, and none without coordinates. `mass` has one
+/// entry per point.
 pub(super) fn centers(metric: &GroundMetric, mass: &[f64], most: usize) -> Vec<u32> {
     let Some((dim, vectors)) = metric.vectors() else { return Vec::new() };
     let mut points: Vec<u32> = (0..mass.len() as u32).collect();
@@ -69,8 +70,8 @@ pub(super) fn centers(metric: &GroundMetric, mass: &[f64], most: usize) -> Vec<u
     cells.iter().filter_map(center).collect()
 }
 
-/// The axis along which some points are spread the widest, how far, and their mean on it, which is below the
-/// largest.
+/// Returns the axis of largest extent, the extent, and the mean of the points on it, which is below
+/// their maximum.
 fn widest(dim: usize, vectors: &[f64], mass: &[f64], points: &[u32]) -> (usize, f64, f64) {
     let at = |axis: usize| points.iter().map(move |&p| vectors[p as usize * dim + axis]);
     let range = |axis: usize| {
@@ -90,7 +91,7 @@ fn widest(dim: usize, vectors: &[f64], mass: &[f64], points: &[u32]) -> (usize, 
     (best, high - low, if (low..high).contains(&mean) { mean } else { low })
 }
 
-/// Puts those for which it holds first; how many they are.
+/// Moves the points for which `holds` is true to the front; returns their number.
 fn partition(points: &mut [u32], holds: impl Fn(usize) -> bool) -> usize {
     let mut count = 0;
     for at in 0..points.len() {
@@ -102,7 +103,7 @@ fn partition(points: &mut [u32], holds: impl Fn(usize) -> bool) -> usize {
     count
 }
 
-/// The point nearest to the mean of some; the first of several.
+/// Returns the point nearest to the mean of some; the first in a tie.
 fn middle(dim: usize, vectors: &[f64], mass: &[f64], points: &[u32]) -> Option<u32> {
     let all: f64 = points.iter().map(|&p| mass[p as usize]).sum();
     let mut mean = vec![0.0; dim];
@@ -126,7 +127,7 @@ mod tests {
     use crate::PointMetric;
 
     proptest! {
-        /// Every point is a center or has one in its cell; as many as asked for, or all that differ.
+        /// Centers are distinct points with mass: as many as requested, or all distinct ones.
         #[test]
         fn centers_are_different_points(
             places in proptest::collection::vec(0..6u8, 1..60), most in 1..40usize,

@@ -1,14 +1,15 @@
-//! What was tried for the search and not kept, with figures. Nothing here can be called.
+//! Experiments that did not improve the search, with figures. Contains no code.
 //!
 //! - *A first basis by the duals of the sweeps* for the exact solver: 35 pivots instead of 36 on
 //!   Belfast, 7.1 instead of 6.5 on tweets.
-//! - *Rows of distances to all points*, kept for later queries: 266 ms for a query of 70 words in R³⁸⁴
-//!   among 11,118 posts the first time, and up to 12 bytes for each pair of points.
-//! - *The query's duals beside those of the candidate* in level 2, on shared points: 16.4 instead of 18.4
-//!   candidates swept on posts, 12.5 instead of 15.5 on texts of nine words, which saves less time than
-//!   finding them takes.
-//! - *A limit of four candidates for every neighbor* in approximate searches: 0.97 of the neighbors on
-//!   posts, but 0.74 on tweets and maps.
-//! - *Distances in the leading directions first*, with the norm of the rest as one more coordinate: of
-//!   MiniLM's 384 coordinates 64 directions have 0.69 to 0.71 of a distance between words, and 128 have
-//!   0.84 to 0.86. Potentials on all coordinates tell more before any distance is computed.
+//! - *Rows of distances to all points*, kept for later queries: the first query of 70 words in R³⁸⁴
+//!   among 11,118 posts took 266 ms, and memory grew to 12 bytes per pair of points.
+//! - *The query's duals averaged with those of the candidate* in level 2, on shared points: 16.4
+//!   instead of 18.4 candidates swept on posts, 12.5 instead of 15.5 on texts of nine words, which
+//!   saves less time than finding the duals takes.
+//! - *A limit of four candidates per neighbor* in approximate searches: recall 0.97 on posts, but
+//!   0.74 on tweets and maps.
+//! - *Distances in the leading directions first*, with the norm of the rest as one more coordinate:
+//!   of MiniLM's 384 coordinates, 64 directions have 0.69 to 0.71 of a distance between words, and
+//!   128 have 0.84 to 0.86. Potentials on all coordinates bound better before any distance is
+//!   computed.

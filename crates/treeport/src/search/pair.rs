@@ -1,29 +1,30 @@
-//! A query beside one measure of the collection: what moves between them.
+//! The transport problem between a query and one measure of the collection.
 
 use super::Index;
 use super::indexed_points::NO_COLUMN;
-use crate::exact::{balance_totals, rescaling};
 use crate::measure::Measure;
+use crate::solve::sides::{balance_totals, rescaling};
 
-/// What moves between the query and a measure: its entries that have too much give to the query's
-/// points, of which those without demand take nothing.
+/// Supplies and demands of a pair after shared mass is removed: the measure's entries with excess
+/// mass are the sources; all points of the query are sinks, some with demand 0.
 #[derive(Debug, Default)]
 pub(super) struct QueryPair {
-    /// For each column the query's point there, counted from 1; 0 if there is none.
+    /// For each column the query's point there, counted from 1, or 0.
     slot_at: Vec<u32>,
-    /// The columns whose entry is not 0.
-    with_slot: Vec<u32>,
-    /// Entries of the measure that give, and how much; what each point of the query takes.
+    /// Columns whose slot is not 0.
+    slotted: Vec<u32>,
+    /// Entries of the measure that are sources, with their supplies; the demand of each point of
+    /// the query.
     pub(super) entries: Vec<usize>,
     pub(super) supply: Vec<f64>,
     pub(super) demand: Vec<f64>,
 }
 
 impl QueryPair {
-    /// Begins with a query.
+    /// Starts a query.
     pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>) {
-        // The query before may have been to an index of more columns.
-        self.with_slot.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
+        // The previous query may have used an index with more columns.
+        self.slotted.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
         self.slot_at.resize(index.indexed.points.len(), 0);
         if index.is_of_clouds() {
             return;
@@ -32,13 +33,17 @@ impl QueryPair {
             let column = index.indexed.column_of[point as usize];
             if column != NO_COLUMN {
                 self.slot_at[column as usize] = slot;
-                self.with_slot.push(column);
+                self.slotted.push(column);
             }
         }
     }
 
-    /// Puts the entries of a measure whose columns fulfill a condition before the others; how many they are.
-    pub(super) fn put_first(&mut self, columns: &[u32], first: impl Fn(u32) -> bool) -> usize {
+    /// Moves the entries whose columns satisfy `first` to the front; returns their number.
+    pub(super) fn partition_entries(
+        &mut self,
+        columns: &[u32],
+        first: impl Fn(u32) -> bool,
+    ) -> usize {
         let mut count = 0;
         for at in 0..self.entries.len() {
             if first(columns[self.entries[at]]) {
@@ -50,8 +55,9 @@ impl QueryPair {
         count
     }
 
-    /// Lays out a pair, as the exact solver does; false if nothing moves.
-    pub(super) fn lay_out(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
+    /// Sets the supplies and demands of a pair as the exact solver does; returns false if nothing
+    /// moves.
+    pub(super) fn set_pair(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
         let other = index.measures.row(row);
         let factor = rescaling(query.total(), other.total());
         let stays_put = index.indexed.metric.is_metric();
@@ -61,7 +67,7 @@ impl QueryPair {
         self.demand.clear();
         self.demand.extend_from_slice(query.masses());
         if index.is_of_clouds() {
-            // Nothing is shared. Where mass may be left behind, the stores come last.
+            // Clouds share no points. The stores of a relaxed problem come last.
             self.entries.extend(0..columns.len());
             let factor = if index.prices.is_some() { 1.0 } else { factor };
             self.supply.extend(other.masses().iter().map(|mass| mass * factor));

@@ -1,11 +1,11 @@
-//! A candidate is looked into point by point.
+//! Raising a candidate's bound point by point.
 //!
-//! The potential of a measure is tabled at the points of the query: v, feasible beside the measure's own
-//! duals u. With v as it is, each u can be raised to the least d − v over the query's points, whatever the
-//! others are. So the bound grows with every point of the measure whose distances are computed, and most
-//! candidates turn out to be too far long before all are: on BBC Sport 87 of 211 candidates for ten
-//! neighbors need all their distances, on tweets 49 of 107. Points that other candidates had before come first:
-//! their distances are known.
+//! The potential of a measure is tabulated at the points of the query: v, feasible together with
+//! the measure's own duals u. With v fixed, each u can be raised independently to the minimum of d
+//! − v over the query's points. So the bound grows with every point of the measure whose distances
+//! are computed, and most candidates are ruled out long before all are: on BBC Sport 87 of 211
+//! candidates for ten neighbors need all their distances, on tweets 49 of 107. Points that previous
+//! candidates had come first, because their distances are known.
 
 use super::Index;
 use super::candidates::{Candidate, safe};
@@ -14,29 +14,28 @@ use crate::error::Result;
 use crate::measure::Measure;
 use crate::solve::single_problem::proved_bound;
 
-/// Points that are measured at the same time, at least, where their distances are not known: a tile of
-/// the kernel.
+/// Minimum number of points whose unknown distances are computed at once: a tile of the kernel.
 const AT_LEAST: usize = 8;
 
-/// What the k-th of the bounds so far is multiplied by to guess the distance of the k-th neighbor. From
-/// 1.00 to 1.03 it hardly matters; with 1.06 most candidates need all distances.
+/// Factor from the k-th smallest bound so far to the estimated distance of the k-th neighbor.
+/// Results hardly differ from 1.00 to 1.03; with 1.06 most candidates need all distances.
 const BEYOND: f64 = 1.01;
 
-/// The most neighbors for which the bounds of candidates are kept in order.
+/// Largest k for which the bounds of candidates are kept sorted.
 const MOST_NEIGHBORS: usize = 1 << 10;
 
-/// The bounds of all candidates of a search that were looked into, ascending; none of one that was only
-/// looked into point by point.
+/// Ascending bounds of the candidates refined in this search, except for those only refined point
+/// by point.
 #[derive(Debug, Default)]
 pub(super) struct RaisedBounds {
-    /// The number of neighbors that are asked for, if that is what is asked and they are not too many.
+    /// Number of neighbors requested, if the search has one and it is not too large.
     neighbors: Option<usize>,
     radius: f64,
     bounds: Vec<f64>,
 }
 
 impl RaisedBounds {
-    /// Begins a search.
+    /// Starts a search.
     pub(super) fn begin(&mut self, end: SearchEnd) {
         (self.neighbors, self.radius) = match end {
             SearchEnd::Count(count) => {
@@ -47,7 +46,7 @@ impl RaisedBounds {
         self.bounds.clear();
     }
 
-    /// Enters the bound of a candidate, in place of the one it had before, if it had.
+    /// Inserts the bound of a candidate in place of its previous one, if any.
     pub(super) fn replace(&mut self, before: Option<f64>, bound: f64) {
         if self.neighbors.is_none() {
             return;
@@ -59,8 +58,8 @@ impl RaisedBounds {
         self.bounds.insert(place(&self.bounds, bound), bound);
     }
 
-    /// A guess at the distance beyond which no measure is wanted; infinite where there is none. Nothing
-    /// but time depends on it.
+    /// Estimates the distance beyond which no measure is needed; infinite if unknown. It affects
+    /// only the time.
     pub(super) fn farthest_wanted(&self) -> f64 {
         let kth = self.neighbors.and_then(|count| self.bounds.get(count - 1));
         kth.map_or(self.radius, |bound| BEYOND * bound)
@@ -68,9 +67,9 @@ impl RaisedBounds {
 }
 
 impl Searcher {
-    /// Lays out the problem of the pair at hand, whose measure is bounded by its own potential, with one point
-    /// of the measure after the other, and raises its bound; true as soon as that is above `target`, false
-    /// where all points are laid out and it is not. Nothing is raised where `target` is infinite.
+    /// Pushes the problem of the current pair, whose measure is bounded by its own potential, point
+    /// by point, and raises its bound; returns true as soon as the bound exceeds `target`, or false
+    /// once all points are pushed. An infinite `target` skips the raising.
     pub(super) fn raise_by_points(
         &mut self,
         index: &Index,
@@ -86,7 +85,7 @@ impl Searcher {
             return Ok(false);
         }
         let columns = &index.columns[index.entries_of(row)];
-        let known = self.pair.put_first(columns, |column| self.distances.knows(column));
+        let known = self.pair.partition_entries(columns, |column| self.distances.is_known(column));
         let targets = self.problem.v.iter_mut().zip(&self.query_columns);
         targets.for_each(|(v, &(column, _))| *v = index.potentials.value(row, column));
         self.problem.leave_out_empty_targets();
@@ -111,7 +110,7 @@ impl Searcher {
             if bound > target || some.end == count {
                 return Ok(bound > target);
             }
-            // As many more as it takes, should their mass gain as much as that before.
+            // Add as many points as needed if their mass gains as much as that before.
             let missing = (target - bound) / index.indexed.unit * mass / gained;
             some = some.end..count.min(some.end + AT_LEAST);
             let mut more: f64 = self.pair.supply[some.clone()].iter().sum();
@@ -133,7 +132,7 @@ mod tests {
     use crate::{Problem, silent};
 
     proptest! {
-        /// With whatever is known before, and however far it is raised.
+        /// For any set of known columns and any target.
         #[test]
         fn no_bound_by_some_points_is_above_the_distance(
             measures in some_measures(1..12), query in some_measures(1..2),
@@ -153,7 +152,7 @@ mod tests {
                     let before = f64::from(shared[row].max(0.0)) * index.indexed.unit;
                     let mut candidate =
                         Candidate { bound: before, row: row as u32, at: 0, step: SHARED };
-                    if !searcher.pair.lay_out(&index, &query, row) {
+                    if !searcher.pair.set_pair(&index, &query, row) {
                         continue;
                     }
                     let target = share * distance;

@@ -1,14 +1,15 @@
-//! Several indexes that answer as one: the parts of a collection that is larger than a machine.
+//! Searches over several indexes as one: the parts of a collection that is larger than the memory
+//! of a machine.
 //!
-//! Every part gives its nearest and its bound; the nearest of all lists are the answer, and the least
-//! bound, of parts and of neighbors that fell out of the list, proves it. Numbers go on from part to part,
-//! so the answer is that of one index of all measures.
+//! Every part returns its nearest and its bound; the nearest of all lists are the result, and the
+//! smallest bound, of parts and of neighbors dropped from the list, certifies it. Numbers continue
+//! from part to part, so the result is that of a single index of all measures.
 //!
-//! Once k neighbors are known, no part needs to look farther than the k-th of them. What a part leaves out for
-//! that reason is farther than some k others, so the list is the same in whichever order parts are asked;
-//! only the bound and the steps that it took may be others. Asking 1 part, then 1, 2, 4, 8, … at a time, as many
-//! as have answered, takes about k·(1 + log₂ P) neighbors of P parts in place of k·P: of as many more measures as
-//! are known, about as many are among the k nearest.
+//! Once k neighbors are known, no part needs to search beyond the distance of the k-th. What a part
+//! omits for that reason is farther than k others, so the list does not depend on the order of the
+//! parts; only the bound and the steps may. Searching 1 part, then 1, 2, 4, 8, … at a time, as many
+//! as are done, takes about k·(1 + log₂ P) neighbors of P parts instead of k·P: doubling the
+//! measures seen replaces about half of the k nearest.
 //!
 //! ```
 //! use treeport::search::{PartSearch, nearest_in_parts};
@@ -21,7 +22,7 @@
 //! let query = Measures::from_dense(3, &[0.0, 1.0, 0.0])?;
 //! let found = nearest_in_parts(&[&parts[0], &parts[1]], &query, 2, Accuracy::EXACT, &silent)?;
 //! assert_eq!(found[0].found, [(1, 0.5), (0, 1.0)]);
-//! // One after the other, so that no two have to be in memory at a time.
+//! // One after the other, so that only one has to be in memory.
 //! let mut search = PartSearch::nearest(&query, 2, Accuracy::EXACT)?;
 //! for part in &parts {
 //!     search.ask(&[part], &silent)?;
@@ -39,11 +40,11 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 
-/// The `k` nearest measures of every query among all parts, as one index of all of them would list them.
-/// Numbers of a part follow those of the part before.
+/// Finds the `k` nearest measures of every query among all parts, as a single index of all of them
+/// does. Numbers continue from part to part.
 ///
 /// # Errors
-/// As [`Index::nearest`], and parts of another ground metric than the first.
+/// Errors of [`Index::nearest`]; parts with different ground metrics.
 pub fn nearest_in_parts<'q>(
     parts: &[&Index],
     queries: impl Into<MeasureSet<'q>>,
@@ -62,28 +63,28 @@ pub fn nearest_in_parts<'q>(
     Ok(search.finish())
 }
 
-/// A search among the parts of a collection, some at a time.
+/// A search over the parts of a collection, some at a time.
 #[derive(Debug)]
 pub struct PartSearch<'a> {
     queries: MeasureSet<'a>,
     end: SearchEnd,
     accuracy: Accuracy,
-    /// The metric of the first part.
+    /// Metric of the first part.
     metric: Option<GroundMetric>,
-    /// Whether mass may be left behind there, and the price of that.
+    /// Relaxation of the first part: whether it is relaxed, and its penalty.
     prices: Option<(bool, Option<f64>)>,
-    /// Parts that were asked, and the number of the first measure of the next one.
+    /// Number of parts searched, and the number of the first measure of the next one.
     parts: usize,
     next_number: usize,
-    /// What they have found for every query.
+    /// Merged results for every query.
     found: Vec<Neighbors>,
 }
 
 impl<'a> PartSearch<'a> {
-    /// Looks for the `k` nearest measures of every query.
+    /// Creates a search for the `k` nearest measures of every query.
     ///
     /// # Errors
-    /// An accuracy that a search cannot use.
+    /// An accuracy that searches do not support.
     pub fn nearest(
         queries: impl Into<MeasureSet<'a>>,
         k: usize,
@@ -93,7 +94,7 @@ impl<'a> PartSearch<'a> {
         Ok(Self::new(queries.into(), SearchEnd::Count(k), accuracy))
     }
 
-    /// Looks for all measures within a distance of every query, the distance included.
+    /// Creates a search for all measures within a distance of every query, the distance included.
     ///
     /// # Errors
     /// A radius that is negative or not a number.
@@ -107,12 +108,13 @@ impl<'a> PartSearch<'a> {
         Self { queries, end, accuracy, metric, prices, parts: 0, next_number: 0, found }
     }
 
-    /// Looks among the next parts, in parallel over parts and queries; the same for any number of threads.
-    /// None looks farther than what was known before the call makes it. Returns the number that the first
-    /// measure of these parts has in the answer.
+    /// Searches the next parts, in parallel over parts and queries; the result does not depend on
+    /// the number of threads. All use the limits known before the call. Returns the number of the
+    /// first measure of these parts.
     ///
     /// # Errors
-    /// As [`Index::nearest`], and a part of another ground metric than the first; nothing is found then.
+    /// Errors of [`Index::nearest`]; a part with another ground metric than the first. No result is
+    /// added then.
     pub fn ask(&mut self, parts: &[&Index], progress: &Progress<'_>) -> Result<usize> {
         let first = self.metric.as_ref().or(parts.first().map(|index| index.metric()));
         let mut resolved = Vec::with_capacity(parts.len());
@@ -149,21 +151,21 @@ impl<'a> PartSearch<'a> {
         Ok(first)
     }
 
-    /// No measure farther than this is wanted any more: the distance of the k-th neighbor so far.
+    /// Distance beyond which no measure is needed: that of the k-th neighbor so far.
     pub fn limit(&self, query: usize) -> f64 {
         let found = &self.found[query].found;
         let last = self.end.most().checked_sub(1).and_then(|last| found.get(last));
         last.map_or(f64::INFINITY, |last| last.1)
     }
 
-    /// The neighbors of every query among all parts that were asked.
+    /// Returns the neighbors of every query among all searched parts.
     pub fn finish(self) -> Vec<Neighbors> {
         self.found
     }
 }
 
-/// Whether two ground metrics are made from the same numbers, or, of `clouds`, whose points are others in every
-/// part, of the same space. Copies share these, and are not compared.
+/// Checks whether two ground metrics have equal data, or for `clouds`, whose points differ between
+/// parts, the same space. Shared data are not compared.
 fn same_ground(a: &GroundMetric, b: &GroundMetric, clouds: bool) -> bool {
     if clouds {
         return a.shares_space(b);
@@ -178,7 +180,7 @@ fn same_ground(a: &GroundMetric, b: &GroundMetric, clouds: bool) -> bool {
         && same(a.matrix(), b.matrix())
 }
 
-/// Whether both are in one place or equal.
+/// Checks whether both are identical or equal.
 fn same<T: PartialEq + ?Sized>(a: Option<&T>, b: Option<&T>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => std::ptr::eq(a, b) || a == b,
@@ -187,14 +189,14 @@ fn same<T: PartialEq + ?Sized>(a: Option<&T>, b: Option<&T>) -> bool {
 }
 
 impl Index {
-    /// The `k` nearest measures of every query that are no farther than its limit, for a part of a
-    /// collection where others have found `k` within that distance already.
+    /// Finds the `k` nearest measures of every query within its limit, for a part of a collection
+    /// if others have found `k` within that distance already.
     ///
-    /// `bound` counts what is beyond the limit among what was left out, and is above the limit if that is
-    /// all.
+    /// `bound` covers measures beyond the limit, too, and exceeds the limit if nothing else is
+    /// omitted.
     ///
     /// # Errors
-    /// As [`nearest`](Self::nearest), and another number of limits than of queries.
+    /// Errors of [`nearest`](Self::nearest); another number of limits than of queries.
     pub fn nearest_within<'q>(
         &self,
         queries: impl Into<MeasureSet<'q>>,
@@ -226,20 +228,20 @@ impl Index {
 }
 
 impl Neighbors {
-    /// Nothing found, and nothing left out.
+    /// Creates a result without neighbors and with an infinite bound.
     pub fn none() -> Self {
         Self { bound: f64::INFINITY, ..Self::default() }
     }
 
-    /// The same with numbers that count from `first` on.
+    /// Shifts the numbers by `first`.
     #[must_use]
     pub fn numbered_from(mut self, first: usize) -> Self {
         self.found.iter_mut().for_each(|found| found.0 += first);
         self
     }
 
-    /// Takes in what another part of the collection has found, and keeps the `k` nearest; ties by number. In
-    /// whichever order parts are taken in, the result is the same.
+    /// Merges the result of another part and keeps the `k` nearest; ties by number. The result does
+    /// not depend on the order of merges.
     pub fn merge(&mut self, other: &Self, k: usize) {
         self.found.extend_from_slice(&other.found);
         self.sort();
@@ -261,13 +263,13 @@ mod tests {
     use super::*;
     use crate::{Measures, PointMetric, silent};
 
-    /// Some rows of measures.
+    /// Selects rows of measures.
     fn rows_of(measures: &Measures, rows: &[usize]) -> Measures {
         let rows = rows.iter().map(|&row| measures.row(row).iter().collect::<Vec<_>>());
         Measures::from_rows(measures.points(), rows.collect::<Vec<_>>()).unwrap()
     }
 
-    /// Measures cut at some places; parts may be empty.
+    /// Cuts measures at some places into parts, some of them empty.
     fn cut(metric: &GroundMetric, measures: &Measures, cuts: &[usize]) -> Vec<Index> {
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (measures.len() + 1)).collect();
         places.extend([0, measures.len()]);
@@ -276,12 +278,12 @@ mod tests {
         rows.map(|rows| index_of(metric, &rows_of(measures, &rows), None)).collect()
     }
 
-    /// Every measure twice, so that there are ties within parts and between them.
+    /// Duplicates every measure, so that there are ties within and between parts.
     fn doubled(measures: &Measures) -> Measures {
         measures.followed_by(measures).unwrap()
     }
 
-    /// What one part after the other finds.
+    /// Searches part by part.
     fn one_by_one(parts: &[Index], mut search: PartSearch<'_>) -> Vec<Neighbors> {
         for part in parts {
             search.ask(&[part], &silent).unwrap();
@@ -290,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        // Every case is many indexes on each of eight metrics.
+        // Every case builds many indexes on each of eight metrics.
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn parts_answer_as_one_index(
@@ -415,7 +417,7 @@ mod tests {
                 .map(|(from, to)| index_of(&metric, &rows_of(&measures, &rows[from..to]), memory))
                 .collect();
             let all: Vec<&Index> = parts.iter().collect();
-            // One thread, which goes from large parts to small ones and back.
+            // One thread processes large and small parts alternately.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
             let mut search = PartSearch::nearest(&queries, 4, Accuracy::EXACT).unwrap();
             pool.install(|| search.ask(&all, &silent)).unwrap();

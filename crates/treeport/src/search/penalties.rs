@@ -1,10 +1,11 @@
-//! Searches where mass may be left behind at a price, so that totals may differ.
+//! Searches for relaxed problems, in which mass may remain unmatched at a price and totals may
+//! differ.
 //!
-//! Whoever leaves mass behind sends it to a store, and whoever lacks some has it from there: with a store on either
-//! side that holds as much as all of the other, the problem is balanced, its cost to or from the store is the price at
-//! the point, and 0 from store to store. Its value is that of the relaxed problem, and so every feasible dual of it
-//! bounds that. Levels are those of balanced clouds, with one row and one column more; none is by a table of
-//! potentials, which would need the prices of the query.
+//! A store on either side has the total of the other side: excess mass goes to a store and missing
+//! mass comes from one. The cost to or from a store is the price at the point, and 0 between
+//! stores. The problem is then balanced and has the value of the relaxed problem, so every feasible
+//! dual bounds it. Levels are those of balanced clouds, with one more row and column, except that
+//! no table of potentials is used, which would need the prices of the query.
 
 use super::Index;
 use super::clouds::side_by_side;
@@ -13,22 +14,22 @@ use super::query::{Query, Searcher};
 use super::query_distances::QueryDistances;
 use crate::clouds::Clouds;
 use crate::error::{Error, Result};
-use crate::exact::precedes;
 use crate::measure::{Measure, Measures};
 use crate::metric::{GroundMetric, lowered};
 use crate::rounding::single;
+use crate::solve::sides::precedes;
 use crate::solve::single_problem::SingleProblem;
-use crate::solve::{Problem, penalty};
+use crate::solve::{Problem, relax};
 
-/// What it costs to leave a unit of mass behind, at every column of an index.
+/// Price per unit of unmatched mass at every column of an index.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    /// One for all points, where that is what was said; queries have the same.
+    /// The price of all points if it was given as one number; queries use it, too.
     pub(super) same: Option<f64>,
     pub(super) of_columns: Vec<f64>,
-    /// In units of the indexed points, in single precision, none above the truth.
+    /// Prices in units of the indexed points, in single precision, rounded down.
     pub(super) lowered: Vec<f32>,
-    /// The mean of all totals.
+    /// Mean total mass of the clouds.
     pub(super) mean_total: f64,
 }
 
@@ -46,20 +47,23 @@ impl Prices {
     }
 }
 
-/// What masses are divided by: the total of a query, or that of a typical cloud where it has none.
+/// Returns the divisor of masses: the total of a query, or the mean total of the clouds if the
+/// query is empty.
 pub(super) fn scale_of(index: &Index, query: &Measure<'_>) -> f64 {
     let typical = index.prices.as_ref().map_or(0.0, |prices| prices.mean_total);
     let some = [query.total(), typical].into_iter().find(|&total| total > 0.0);
     some.unwrap_or(1.0)
 }
 
-/// Shares of masses that single precision has all digits of, after a product, too.
+/// Range of shares whose products are exact in single precision up to rounding.
 const SHARES: std::ops::Range<f32> = 1e-15..1e15;
 
-/// The prices at all points of clouds that are measured by a metric: their own, or the same at all of them.
+/// Returns the prices at all points of clouds under a metric: their own, or the same price
+/// everywhere.
 ///
 /// # Errors
-/// A price that is negative or not finite; prices of their own that are for another metric, or beside one for all.
+/// A price is negative or not finite; the clouds' own prices are for another metric or conflict
+/// with `same`.
 pub(super) fn prices_of(
     clouds: &Clouds,
     metric: &GroundMetric,
@@ -73,7 +77,7 @@ pub(super) fn prices_of(
         (Some(_), Some(_)) => Err(Error::MixedPenalties),
         (Some(own), None) => Ok(Some(own.to_vec())),
         (None, Some(same)) => {
-            penalty::check(&[same], 1).map_err(|_| Error::BadOption {
+            relax::check(&[same], 1).map_err(|_| Error::BadOption {
                 option: "penalty",
                 value: same.to_string(),
                 expected: "it must be finite and at least 0",
@@ -84,9 +88,10 @@ pub(super) fn prices_of(
     }
 }
 
-/// What it costs at least to get from a query to a cloud of the collection, exactly.
+/// Computes the exact relaxed cost between a query and a cloud of the collection.
 ///
-/// Of two clouds of a collection the same comes first, whoever asks: so the bits are the same, too.
+/// The smaller of two clouds of a collection always comes first, so that swapping them gives equal
+/// bits.
 pub(super) fn relaxed_value(
     query: &Query<'_>,
     prices: &Prices,
@@ -105,20 +110,20 @@ pub(super) fn relaxed_value(
         };
         return Ok(left(&a, measure) + left(&b, other));
     }
-    let turned = precedes(other, measure);
-    let (metric, pair) = if turned {
+    let swapped = precedes(other, measure);
+    let (metric, pair) = if swapped {
         side_by_side((own, other), (others, measure))?
     } else {
         side_by_side((others, measure), (own, other))?
     };
-    let both = if turned { [b, a].concat() } else { [a, b].concat() };
+    let both = if swapped { [b, a].concat() } else { [a, b].concat() };
     let problem = Problem::new(&metric, &pair.row(0), &pair.row(1)).with_penalties(&both, &both);
     problem.value(&|_| counter.add(0).is_ok())
 }
 
 impl Reference {
-    /// As [`find_duals`](Self::find_duals), with a store on either side; that of the measure's points with the
-    /// sources has the dual 0. Prices of the reference are those of the first columns of the net.
+    /// [`find_duals`](Self::find_duals) with a store on either side; the dual of the store that is
+    /// a source becomes 0. Prices of the reference are those of the first columns of the net.
     pub(super) fn find_relaxed_duals(
         &self,
         index: &Index,
@@ -156,7 +161,8 @@ impl Reference {
 }
 
 impl Searcher {
-    /// The prices at the query's points, in single precision, from those at all points of its metric.
+    /// Sets the prices at the query's points in single precision, from those at all points of its
+    /// metric.
     pub(super) fn set_query_prices(&mut self, index: &Index, query: &Measure<'_>, all: &[f64]) {
         let unit = index.indexed.unit;
         self.query_prices.clear();
@@ -164,7 +170,7 @@ impl Searcher {
             .extend(query.support().iter().map(|&point| lowered(all[point as usize], unit)));
     }
 
-    /// Bounds all clouds by the potential of the query: f at a point is at most its price.
+    /// Bounds all clouds by the potential of the query, which is at most the price at each point.
     pub(super) fn bound_relaxed_by_query(&mut self, index: &Index, query: &Measure<'_>) {
         let Some(prices) = &index.prices else { return };
         let f = &mut self.potential.f;
@@ -182,7 +188,8 @@ impl Searcher {
                 self.bounds.push(0.0);
                 continue;
             }
-            // A rounding for every mass, product and sum, those of the share and of the constant.
+            // One rounding for each mass, product and sum, and those of the share and of the
+            // constant.
             let slack = single(entries.len() + 10) as f32 * (largest * share + constant.abs());
             let columns = index.columns[entries.clone()].iter();
             let terms =
@@ -191,7 +198,7 @@ impl Searcher {
         }
     }
 
-    /// Lays out a cloud and its store beside those of the query.
+    /// Pushes a cloud and its store as sources of the current problem.
     pub(super) fn push_relaxed(
         &mut self,
         index: &Index,

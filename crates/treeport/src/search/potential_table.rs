@@ -1,8 +1,9 @@
-//! The potentials of all measures of a collection, which bound their distances to any query: one row
-//! for each column of the indexed points, so that a query adds up a row for each of its points.
+//! Table of the potentials of all measures, which bound their distances to any query: one row per
+//! column of the indexed points, so that a query adds a row for each of its points.
 //!
-//! Values are whole steps between the least and the largest of a measure, in 16 bits, rounded down.
-//! That costs a bound 1/65,535 of its range and half the memory of single precision.
+//! Values are integer multiples of a step between the minimum and the maximum of a measure, in 16
+//! bits, rounded down. A bound loses 1/65,535 of its range, and the table needs half the memory of
+//! single precision.
 
 use crate::error::Result;
 use crate::memory;
@@ -10,31 +11,31 @@ use crate::parallel;
 use crate::rounding::single;
 use crate::wide::for_wide_registers;
 
-/// Measures in a block: 4 KiB of a row. The last block may have fewer.
+/// Measures per block: 4 KiB of a row. The last block may have fewer.
 pub(super) const BLOCK: usize = 2048;
 
-/// The largest number of steps.
+/// Largest multiple of a step.
 pub(super) const STEPS: f32 = 65_535.0;
 
 /// Potentials of the measures of a collection, in blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PotentialTable {
-    /// A row of the block's measures for each column of the indexed points. Only the last block may have fewer
-    /// than [`BLOCK`] measures.
+    /// Blocks of rows, one per column of the indexed points, with one value per measure of the
+    /// block.
     pub(super) blocks: Vec<Vec<u16>>,
-    /// The value of step 0, a step, and Σ ρφ rounded down, of every measure.
+    /// For every measure the value of step 0, the step, and Σ ρφ rounded down.
     pub(super) base: Vec<f32>,
     pub(super) step: Vec<f32>,
     pub(super) constant: Vec<f32>,
 }
 
 impl PotentialTable {
-    /// Bytes of a table for so many measures on so many points.
+    /// Bytes of a table with this many measures and points.
     pub(super) fn size(points: usize, measures: usize) -> u64 {
         memory::size_of::<u16>(&[points, measures])
     }
 
-    /// The number of measures whose potentials it holds.
+    /// Number of measures in the table.
     pub(super) fn len(&self) -> usize {
         self.base.len()
     }
@@ -44,13 +45,13 @@ impl PotentialTable {
         blocks + memory::size_of::<(f32, f32, f32)>(&[self.len()])
     }
 
-    /// Begins a block of so many measures.
+    /// Allocates a block.
     pub(super) fn begin_block(points: usize, measures: usize) -> Result<Vec<u16>> {
         let step = format_args!("potentials of {measures} measures");
         memory::zeros(step, points.saturating_mul(measures), "give the index less memory to use")
     }
 
-    /// Appends a finished block, and what the steps of its measures stand for that were not there before.
+    /// Appends a finished block, and the scales of its new measures.
     pub(super) fn push(&mut self, block: Vec<u16>, columns: &[[f32; 3]]) {
         self.blocks.push(block);
         for &[base, step, constant] in columns {
@@ -60,7 +61,7 @@ impl PotentialTable {
         }
     }
 
-    /// The potentials of some rows on some columns.
+    /// Selects the potentials of some rows on some columns.
     pub(super) fn select(&self, rows: &[usize], columns: &[u32]) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Self::default());
@@ -87,18 +88,18 @@ impl PotentialTable {
         self.blocks[block][column * width + at]
     }
 
-    /// The potential of a measure at a column, lowered by the roundings of a product and a sum.
+    /// Returns a potential at a column, lowered by the roundings of a product and a sum.
     pub(super) fn value(&self, row: usize, column: u32) -> f32 {
         let steps = self.step[row] * f32::from(self.steps_at(row, column as usize));
         let slack = single(4) as f32 * (self.base[row].abs() + steps);
         self.base[row] + steps - slack
     }
 
-    /// Bounds of all measures it holds, from their own potentials, for a query whose points with a
-    /// column and masses (of a total of 1) are given, and what the others say, if there are any.
+    /// Computes the bounds of all measures by their own potentials. `query` has columns and masses
+    /// (of a total of 1); `beyond` has the contributions of points without a column, or is empty.
     pub(super) fn bounds(&self, query: &[(u32, f32)], beyond: &[f32], out: &mut Vec<f32>) {
         let total: f32 = query.iter().map(|&(_, mass)| mass).sum();
-        // A rounding for every mass, product and sum, and those at the end.
+        // One rounding for each mass, product and sum, and those at the end.
         let roundings = single(query.len() + 12) as f32;
         out.clear();
         out.resize(self.len(), 0.0);
@@ -121,7 +122,7 @@ impl PotentialTable {
     }
 }
 
-/// What whole steps stand for, of the measures of a block.
+/// Scales of the measures of a block.
 pub(super) struct Scales<'a> {
     base: &'a [f32],
     step: &'a [f32],
@@ -129,7 +130,7 @@ pub(super) struct Scales<'a> {
 }
 
 for_wide_registers! {
-    /// Sums of steps to bounds, lowered by what rounding may have added.
+    /// Converts sums of steps to bounds, lowered by the possible rounding.
     finish, finish_wide, (of: &Scales<'_>, total: f32, roundings: f32, sums: &mut [f32]), {
         let scales = of.base.iter().zip(of.step).zip(of.constant);
         for (sum, ((base, step), constant)) in sums.iter_mut().zip(scales) {

@@ -1,14 +1,14 @@
-//! One potential for a measure against all others at once.
+//! A potential of one measure that bounds its distances to all others.
 //!
-//! For a measure μ take duals u of its points that are nearly optimal against a sample of the *mean*
-//! of the collection, by a few sweeps of Sinkhorn's, and extend them to all points x in use:
-//! f(x) = min_p d(p, x) − u_p. Then f(x) + u_p ≤ d(p, x) everywhere, so Σ ρf + Σ μu ≤ W₁(μ, ρ) for
-//! every ρ on these points: one sparse sum for each measure of the collection. With u = 0 that would be
-//! the relaxed word mover's distance. The last step of the sweeps makes u as large as the sample
-//! allows, so that no u_p can be raised without lowering f at a point of the sample.
+//! For a measure μ, a few Sinkhorn sweeps give duals u of its points that are nearly optimal
+//! against a sample of the *mean* of the collection. They are extended to all points x in use: f(x)
+//! = min_p d(p, x) − u_p. Then f(x) + u_p ≤ d(p, x) everywhere, so Σ ρf + Σ μu ≤ W₁(μ, ρ) for every
+//! ρ on these points: one sparse sum for each measure of the collection. With u = 0 that is the
+//! relaxed word mover's distance. The last step of the sweeps maximizes u on the sample, so that no
+//! u_p can be raised without lowering f at a point of the sample.
 //!
-//! Neither step needs the triangle inequality, and both are minima, which single precision rounds
-//! once: see [`crate::solve::single_problem`].
+//! Neither step needs the triangle inequality, and both are minima, which round only once in single
+//! precision: see [`crate::solve::single_problem`].
 
 use super::IndexOptions;
 use super::indexed_points::IndexedPoints;
@@ -19,24 +19,24 @@ use crate::metric::GroundMetric;
 use crate::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
 
-/// The sample of the mean of a collection that potentials are made against.
+/// Sample of the mean of a collection, against which potentials are made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reference {
     pub(super) points: Vec<usize>,
     pub(super) mass: Vec<f32>,
-    /// The mean distance between its points, in units of the indexed points.
+    /// Mean distance between its points, in units of the indexed points.
     pub(super) scale: f32,
 }
 
-/// Widths of the blur, in typical distances, of the sweeps against the reference, and sweeps at each.
+/// Regularizations of the sweeps against the reference, in typical distances, and sweeps for each.
 const BLURS: [f32; 3] = [0.2, 0.1, 0.05];
 const SWEEPS: usize = 4;
 
-/// The most points of a reference.
+/// Maximum number of points of a reference.
 const MOST_POINTS: usize = 1 << 16;
 
 impl Reference {
-    /// The reference of an index of these measures; its scale is still to be set.
+    /// Draws the reference of an index; its scale has to be set.
     pub(super) fn for_index(
         metric: &GroundMetric,
         measures: &Measures,
@@ -45,13 +45,13 @@ impl Reference {
         Self::draw(metric, measures, options.reference.clamp(1, MOST_POINTS))
     }
 
-    /// Sets the scale of blurs by the typical distance, and the unit of distances.
+    /// Sets the scale of regularizations from the typical distance and the unit of distances.
     pub(super) fn set_scale(&mut self, typical: f64, unit: f64) {
         let scale = (0.8 * typical / unit) as f32;
         self.scale = if scale.is_normal() { scale } else { 1.0 };
     }
 
-    /// Draws `size` points evenly from the mean of all measures.
+    /// Draws `size` points of the mean of all measures by systematic sampling.
     pub(super) fn draw(metric: &GroundMetric, measures: &Measures, size: usize) -> Self {
         let mut mean = vec![0.0; metric.points()];
         for measure in measures.iter() {
@@ -74,9 +74,9 @@ impl Reference {
         Self { points, mass, scale: 1.0 }
     }
 
-    /// Leaves out points whose columns are not among these; the masses of the others have a total of 1.
+    /// Drops points whose columns are not in `columns`, and normalizes the remaining masses.
     pub(super) fn keep_points(&mut self, columns: &[u32], indexed: &IndexedPoints) {
-        // Its points have the first columns.
+        // The points of the reference have the first columns.
         let count = self.points.len();
         let kept: Vec<usize> =
             columns.iter().map(|&column| column as usize).take_while(|&at| at < count).collect();
@@ -88,18 +88,18 @@ impl Reference {
         self.points = kept.iter().map(|&at| indexed.points[at] as usize).collect();
     }
 
-    /// The mean distance between some of its points.
+    /// Computes the mean distance between some of its points.
     pub(super) fn typical_distance(&self, metric: &GroundMetric) -> f64 {
         let some: Vec<usize> = self.points.iter().copied().step_by(3).collect();
         let mut distances = vec![0.0; some.len() * some.len()];
         metric.block(&some, &some, &mut distances);
         let pairs = some.len() * some.len().saturating_sub(1);
-        // Divided first, for their sum may be beyond all numbers.
+        // Divide first, because the sum may overflow.
         distances.iter().map(|d| d / pairs.max(1) as f64).sum()
     }
 
-    /// Finds duals of a measure's points that are good against the reference: the `v` of `problem`, where
-    /// `u` is then what they leave for the points of the reference.
+    /// Finds duals of a measure's points that are nearly optimal against the reference: the `v` of
+    /// `problem`; `u` are then the duals of the reference.
     pub(super) fn find_duals(
         &self,
         indexed: &IndexedPoints,
@@ -118,7 +118,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Sweeps against the reference; duals are then as large as they may be.
+    /// Sweeps against the reference and then raises the duals to the limit.
     pub(super) fn sweep(&self, problem: &mut SingleProblem) {
         for blur in BLURS {
             problem.sweep(blur * self.scale, 1, SWEEPS);
@@ -128,22 +128,22 @@ impl Reference {
     }
 }
 
-/// A measure's potential on its own points, and on all points in use. In units of the indexed points,
-/// for a total mass of 1.
+/// A measure's potential on its own points and on all points in use, in units of the indexed
+/// points, for a total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Potential {
-    /// At the measure's own points: u.
+    /// Duals u of the measure's own points.
     pub(super) own: Vec<f32>,
     /// Σ μu.
     pub(super) constant: f64,
-    /// At the points in use.
+    /// Potential f at the points in use.
     pub(super) f: Vec<f32>,
-    /// The largest |f|.
+    /// Largest |f|.
     pub(super) largest: f32,
 }
 
 impl Potential {
-    /// Takes duals of a measure's points.
+    /// Sets the duals of a measure's points.
     pub(super) fn set_own(&mut self, measure: &Measure<'_>, duals: impl Iterator<Item = f32>) {
         self.own.clear();
         self.own.extend(duals.take(measure.masses().len()));
@@ -151,7 +151,7 @@ impl Potential {
         self.constant = own.map(|(mass, &own)| mass / measure.total() * f64::from(own)).sum();
     }
 
-    /// Extends them to all points in use.
+    /// Extends the duals to all points in use.
     pub(super) fn extend(
         &mut self,
         indexed: &IndexedPoints,
@@ -169,8 +169,8 @@ impl Potential {
         Ok(())
     }
 
-    /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the
-    /// rounding of sums, and −f a dual of the measure's own points.
+    /// Extends by one search of a graph from all points of the measure: f is then 1-Lipschitz up to
+    /// the rounding of sums, and −f is a dual of the measure's own points.
     fn extend_by_search(&mut self, indexed: &IndexedPoints, measure: &Measure<'_>) {
         let mut values = vec![f64::MAX / 4.0; indexed.metric.points()];
         for ((point, _), &u) in measure.iter().zip(&self.own) {
@@ -180,7 +180,7 @@ impl Potential {
         let at = |point: usize| (values[point] / indexed.unit) as f32;
         let used = &indexed.points[..indexed.used];
         let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point as usize).abs()));
-        // A rounding of each, and those of the sums, which are in double precision.
+        // One rounding of each, and those of the sums, which are in double precision.
         let slack = single(8) as f32 * largest;
         self.f.clear();
         self.f.extend(used.iter().map(|&point| at(point as usize) - slack));

@@ -1,9 +1,9 @@
-//! One query after the other: best bound first.
+//! Best-first search for one query.
 //!
-//! All measures of the collection stand in a heap by a lower bound of their distance. The least is
-//! taken out, its bound is raised by the next level, and it goes back; one that comes up with its
-//! exact distance is the next neighbor, for nothing left can be nearer. Ties go to the smaller
-//! number, because what is not solved yet comes up before what is.
+//! All measures of the collection are in a heap by a lower bound of their distance. The candidate
+//! with the smallest bound is removed, the next level raises its bound, and it is pushed back; a
+//! candidate that comes up with its exact distance is the next neighbor, since no other can be
+//! nearer. Ties go to the smaller number because unsolved candidates come before solved ones.
 
 use std::ops::Range;
 
@@ -20,43 +20,44 @@ use super::solved_pairs::SolvedPairs;
 use super::{Index, Neighbors, Steps};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
-use crate::exact::{Solver, precedes, rescaling};
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
 use crate::progress::Counter;
 use crate::rounding::single;
+use crate::solve::sides::{precedes, rescaling};
 use crate::solve::single_problem::SingleProblem;
+use crate::solve::{Aim, Problem, Workspace};
 
-/// Costs up to which a pair is bounded before it is solved: 64 MiB.
+/// Maximum number of costs of a pair that is bounded before it is solved: 64 MiB.
 const MOST_COSTS: usize = 1 << 24;
 
-/// Points of a query without a column up to which measures are bounded by their own potentials: each
-/// takes a pass over the whole collection.
+/// Maximum number of points of a query without a column for which measures are bounded by their own
+/// potentials: each such point takes a pass over the whole collection.
 const MOST_BEYOND: usize = 8;
 
-/// The most rounds of sweeps on a pair.
+/// Maximum number of rounds of sweeps on a pair.
 pub(super) const ROUNDS: usize = 3;
 
-/// Rounds of sweeps on a pair: blurs, in typical distances, and sweeps at each.
+/// Rounds of sweeps on a pair: regularizations, in typical distances, and sweeps for each.
 const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
-/// The same for clouds, which begin with better duals.
+/// Rounds of sweeps for clouds, which start with better duals.
 const SWEEPS_OF_CLOUDS: [&[(f32, usize)]; ROUNDS] = [&[(0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
-/// The most rounds where nothing is solved: after these the order hardly changes.
+/// Maximum number of rounds of approximate searches; more hardly change the order.
 const ROUNDS_APPROXIMATE: usize = 2;
 
-/// When a search ends.
+/// Stopping rule of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SearchEnd {
-    /// With so many neighbors.
+    /// Stop after this many neighbors.
     Count(usize),
-    /// With all within a distance.
+    /// Stop beyond this distance.
     Radius(f64),
 }
 
 impl SearchEnd {
-    /// All within a distance, which is not negative.
+    /// Creates a range query with a radius that must not be negative.
     pub(super) fn radius(radius: f64) -> Result<Self> {
         if radius >= 0.0 {
             return Ok(Self::Radius(radius));
@@ -65,71 +66,72 @@ impl SearchEnd {
         Err(Error::BadOption { option: "radius", value: radius.to_string(), expected })
     }
 
-    /// The most neighbors there can be.
+    /// Largest possible number of neighbors.
     pub(super) fn most(self) -> usize {
         if let Self::Count(count) = self { count } else { usize::MAX }
     }
 }
 
-/// The memory of searches on one thread.
+/// Workspace of searches on one thread.
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
     pub(super) distances: QueryDistances,
     pub(super) potential: Potential,
     pub(super) problem: SingleProblem,
     pub(super) pair: QueryPair,
-    /// For pairs that the solver lays out from the query, and for those it lays out from the measure: the first
-    /// keeps how the query's points are laid out.
-    solvers: [Solver; 2],
+    /// Workspaces for pairs with the query on the left, and for those with the measure there: the
+    /// first keeps the query's points prepared.
+    workspaces: [Workspace; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     pub(super) bounds: Vec<f32>,
-    /// Whether those by the potential of the query are among them; those by their own potentials, if so.
+    /// `bounds` include those by the potential of the query; `own_bounds` then has those by the
+    /// measures' own potentials, if any.
     bounded_by_query: bool,
     pub(super) own_bounds: Vec<f32>,
     candidates: Candidates,
-    /// The query's points that have no column, their masses, and what the potentials of all measures say
-    /// about them.
+    /// The query's points without a column, their masses, and their contributions to the bound of
+    /// every measure.
     pub(super) points_beyond: Vec<u32>,
     masses_beyond: Vec<f32>,
     beyond: Vec<f32>,
-    /// The columns of the query's points with their masses, of a total of 1.
+    /// Columns and masses of the query's points, with a total mass of 1.
     pub(super) query_columns: Vec<(u32, f32)>,
-    /// Distances from points of the query that have no column.
+    /// Distances from the query's points without a column.
     distances_beyond: QueryDistances,
-    /// The query's distances to the net, where there is one.
+    /// Distances from the query's points to the net, if there is one.
     pub(super) net_distances: QueryDistances,
-    /// The price at each of its points, where mass may be left behind.
+    /// Prices at the query's points, for relaxed problems.
     pub(super) query_prices: Vec<f32>,
-    /// Bounds of candidates that were looked into.
+    /// Bounds of refined candidates.
     raised: RaisedBounds,
-    /// Duals of a candidate's points while they are raised one after the other.
+    /// Duals of a candidate's points while they are raised one by one.
     pub(super) raised_duals: Vec<f32>,
-    /// Duals of candidates that went back to the heap, one after the other.
+    /// Stored duals of candidates that were pushed back, concatenated.
     duals: Vec<f32>,
-    /// Distances of candidates that were solved.
+    /// Distances of solved candidates.
     known: Vec<f64>,
 }
 
-/// What is asked of a search.
+/// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchRequest<'a> {
     pub(super) end: SearchEnd,
     pub(super) accuracy: Accuracy,
-    /// The row of a measure that is not to be found.
+    /// Row of a measure to exclude.
     pub(super) skipped: Option<usize>,
-    /// No measure farther than this is wanted.
+    /// Distance beyond which no measure is needed.
     pub(super) limit: f64,
-    /// Rounds of sweeps before a pair is solved.
+    /// Number of sweep rounds before a pair is solved.
     pub(super) rounds: usize,
-    /// Whether the potential of the query bounds measures that have their own, too.
+    /// Bound by the potential of the query even if measures have their own.
     pub(super) by_query: bool,
-    /// Where `skipped` is the query itself: pairs that others of the collection have solved.
+    /// Pairs solved by other searches of a self-join, in which `skipped` is the query.
     pub(super) solved: Option<&'a SolvedPairs>,
-    /// The metric of the query's points, where the collection's are others, and the price of leaving mass behind at
-    /// each of its points, where that may be.
+    /// Metric of the query's points if it is not that of the collection, and the price at each of
+    /// its points for relaxed problems.
     pub(super) others: Option<&'a GroundMetric>,
     pub(super) prices: Option<&'a [f64]>,
-    /// Bounds that were found elsewhere, by the numbers of measures.
+    /// Bounds computed elsewhere, by the numbers of measures.
     pub(super) given: &'a [(usize, f64)],
 }
 
@@ -142,7 +144,7 @@ pub(super) struct Query<'a> {
 }
 
 impl Searcher {
-    /// The neighbors of a measure.
+    /// Finds the neighbors of a measure.
     pub(super) fn search(
         &mut self,
         index: &Index,
@@ -176,10 +178,10 @@ impl Searcher {
                 found.found.push((index.numbers[candidate.row as usize], distance));
                 continue;
             }
-            // What is beyond the limit need not be looked into further either.
+            // Candidates beyond the limit need no further refinement, either.
             let least = candidates.least().min(asked.limit);
             let before = (candidate.step > SHARED).then_some(candidate.bound);
-            self.look_into(query, &mut candidate, least, &mut found.steps)?;
+            self.refine(query, &mut candidate, least, &mut found.steps)?;
             if candidate.step > SHARED {
                 self.raised.replace(before, candidate.bound);
             }
@@ -193,8 +195,8 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Bounds all measures: by their own potentials where there are any, and by that of the query where
-    /// there are none or it is worth its time. The larger bound counts.
+    /// Bounds all measures by their own potentials, if any, and by that of the query if there are
+    /// none or if it pays. The larger bound is kept.
     fn bound_all(
         &mut self,
         index: &Index,
@@ -242,7 +244,7 @@ impl Searcher {
         let constant = *constant as f32;
         for entries in index.start.windows(2) {
             let entries = entries[0]..entries[1];
-            // A rounding for every mass, product and sum, and those of the constant.
+            // One rounding for each mass, product and sum, and those of the constant.
             let slack = single(entries.len() + 6) as f32 * (largest + constant.abs());
             let columns = index.columns[entries.clone()].iter();
             let terms =
@@ -251,13 +253,13 @@ impl Searcher {
         }
     }
 
-    /// The bounds of all measures, for a total mass of 1.
+    /// Returns the shared bounds of all measures, for a total mass of 1.
     #[cfg(test)]
     pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Result<Vec<f32>> {
         self.all_bounds(index, query, &index.request(SearchEnd::Count(1), Accuracy::EXACT))
     }
 
-    /// The bounds of all measures for what is asked, for a total mass of 1.
+    /// Returns the shared bounds of all measures for a request, for a total mass of 1.
     #[cfg(test)]
     pub(super) fn all_bounds(
         &mut self,
@@ -269,7 +271,7 @@ impl Searcher {
         Ok(self.bounds.clone())
     }
 
-    /// Bounds measures by their own potentials; false where that cannot be.
+    /// Bounds measures by their own potentials; returns false if it cannot.
     fn bound_by_own(
         &mut self,
         index: &Index,
@@ -309,7 +311,7 @@ impl Searcher {
         Ok(true)
     }
 
-    /// Begins with all measures that may be found, by their bounds.
+    /// Fills the queue with all measures that may be found, by their bounds.
     fn begin_candidates(&self, query: &Query<'_>, candidates: &mut Candidates) {
         let (index, skipped) = (query.index, query.asked.skipped);
         let bounds = self.bounds.iter().copied().enumerate();
@@ -317,9 +319,9 @@ impl Searcher {
         candidates.begin(bounds, index.indexed.unit, scale_of(query.index, query.measure));
     }
 
-    /// Raises the bound of a candidate by the next level, and by those after it for as long as it
-    /// has the least bound; solves it if it still has after the last.
-    fn look_into(
+    /// Raises the bound of a candidate level by level while it remains the smallest, and solves the
+    /// candidate after the last level.
+    fn refine(
         &mut self,
         query: &Query<'_>,
         candidate: &mut Candidate,
@@ -347,11 +349,11 @@ impl Searcher {
         if measure.support().len() * other.support().len() > MOST_COSTS {
             return self.settle(query, candidate, steps);
         }
-        if !self.pair.lay_out(index, measure, candidate.row as usize) {
-            self.know(candidate, 0.0, asked.accuracy);
+        if !self.pair.set_pair(index, measure, candidate.row as usize) {
+            self.set_distance(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
-        // Points of clouds are nobody else's, so that their distances had better be computed all at once.
+        // Clouds share no points, so all distances are better computed at once.
         let by_points = candidate.step == SHARED && !index.is_of_clouds();
         if by_points && self.is_bounded_by_own(candidate.row as usize) {
             let target = least.max(self.raised.farthest_wanted());
@@ -361,21 +363,21 @@ impl Searcher {
         } else {
             self.set_problem(index, measure, candidate)?;
         }
-        let went_back = candidate.step > SHARED;
+        let has_stored = candidate.step > SHARED;
         let unit = index.indexed.unit;
         while candidate.step < last {
             let proved = self.next_bound(index, candidate, steps);
             candidate.bound = candidate.bound.max(safe(proved * unit));
             candidate.step += 1;
             if candidate.bound > least {
-                self.put_back(candidate, went_back);
+                self.store_duals(candidate, has_stored);
                 return Ok(());
             }
         }
         self.settle(query, candidate, steps)
     }
 
-    /// Solves a candidate; where nothing is solved, its bound stands for its distance.
+    /// Solves a candidate; an approximate search takes its bound as the distance.
     fn settle(
         &mut self,
         query: &Query<'_>,
@@ -388,11 +390,12 @@ impl Searcher {
             steps.exact += 1;
             distance = self.solve(query, candidate.row as usize)?;
         }
-        self.know(candidate, distance, accuracy);
+        self.set_distance(candidate, distance, accuracy);
         Ok(())
     }
 
-    /// The measures with the least bounds that all have, by number, with these bounds for masses of a total of 1.
+    /// Returns the measures with the smallest shared bounds, by number, with these bounds for a
+    /// total mass of 1.
     pub(super) fn likely(
         &mut self,
         index: &Index,
@@ -417,16 +420,16 @@ impl Searcher {
         Ok(rows.iter().map(|row| (index.numbers[*row], bound(row))).collect())
     }
 
-    /// Whether the bound of a measure that all have is that of its own potential.
+    /// Checks whether the shared bound of a measure is that of its own potential.
     pub(super) fn is_bounded_by_own(&self, row: usize) -> bool {
         !self.bounded_by_query
             || self.own_bounds.get(row).is_some_and(|&own| own >= self.bounds[row])
     }
 
-    /// Stores the duals of a candidate that goes back to the heap, over those it stored before, if any.
-    fn put_back(&mut self, candidate: &mut Candidate, went_back: bool) {
+    /// Stores the duals of a candidate that is pushed back, over its previous ones, if any.
+    fn store_duals(&mut self, candidate: &mut Candidate, has_stored: bool) {
         let duals = &self.problem.v;
-        if went_back {
+        if has_stored {
             self.duals[candidate.at as usize..][..duals.len()].copy_from_slice(duals);
         } else {
             candidate.at = self.duals.len() as u32;
@@ -434,7 +437,7 @@ impl Searcher {
         }
     }
 
-    /// The bound of the next level for the problem at hand.
+    /// Computes the bound of the next level for the current problem.
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
         let row = candidate.row as usize;
         let is_bounded_by_own = self.is_bounded_by_own(row);
@@ -462,17 +465,17 @@ impl Searcher {
         problem.bound_by_sources(supply, demand)
     }
 
-    /// Enters a candidate's distance; one that may be 1 + ε times too large stands in the heap as if
-    /// it were that much smaller.
-    fn know(&mut self, candidate: &mut Candidate, distance: f64, accuracy: Accuracy) {
+    /// Stores a candidate's distance; one that may be too large by 1 + ε enters the heap divided by
+    /// that factor.
+    fn set_distance(&mut self, candidate: &mut Candidate, distance: f64, accuracy: Accuracy) {
         let stretch = if let Accuracy::Within(epsilon) = accuracy { 1.0 + epsilon } else { 1.0 };
         (candidate.bound, candidate.step) = (distance / stretch, KNOWN);
         candidate.at = self.known.len() as u32;
         self.known.push(distance);
     }
 
-    /// Lays out the problem of what moves between a candidate and the query, with the duals that the
-    /// candidate has stored.
+    /// Pushes the problem between a candidate and the query, with the duals stored for the
+    /// candidate.
     fn set_problem(
         &mut self,
         index: &Index,
@@ -497,7 +500,7 @@ impl Searcher {
         Ok(())
     }
 
-    /// Adds some of the entries of a measure that give to the problem at hand.
+    /// Pushes some of the measure's source entries to the current problem.
     pub(super) fn push_entries(
         &mut self,
         index: &Index,
@@ -515,28 +518,30 @@ impl Searcher {
         Ok(())
     }
 
-    /// W₁ between the query and a measure of the collection.
+    /// Computes W₁ between the query and a measure of the collection.
     fn solve(&mut self, query: &Query<'_>, row: usize) -> Result<f64> {
         let Query { index, measure, counter, asked } = *query;
         let other = index.measures.row(row);
-        // Totals that differ make the distance that of the measure that asks, unless mass is left behind.
+        // If totals differ, the distance is that of the query, and not symmetric, unless the
+        // problem is relaxed.
         let equal = index.prices.is_some() || rescaling(measure.total(), other.total()) == 1.0;
         let shared = asked.solved.zip(asked.skipped).filter(|_| equal);
         if let Some(distance) = shared.and_then(|(solved, own)| solved.take(own, row)) {
             return Ok(distance);
         }
-        let goes_on = |_| counter.add(0).is_ok();
-        let turned = usize::from(precedes(&other, measure));
+        let space = &mut self.workspaces[usize::from(precedes(&other, measure))];
         let metric = &index.indexed.metric;
-        let solver = &mut self.solvers[turned];
+        let mut exact = |problem: &Problem<'_>| {
+            let found = problem.answer_with(space, &Aim::value(), &|_| counter.add(0).is_ok());
+            found.map(|answer| answer.upper)
+        };
         let value = match (&index.prices, asked.others) {
             (Some(prices), _) => penalties::relaxed_value(query, prices, &other)?,
             (None, Some(others)) => {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
-                solver.forget_metric();
-                solver.value_and_gap(&metric, &pair.row(0), &pair.row(1), &goes_on)?.0
+                exact(&Problem::new(&metric, &pair.row(0), &pair.row(1)))?
             }
-            (None, None) => solver.value_and_gap(metric, measure, &other, &goes_on)?.0,
+            (None, None) => exact(&Problem::new(metric, measure, &other))?,
         };
         if let Some((solved, own)) = shared {
             solved.put(own, row, value);

@@ -1,43 +1,44 @@
-//! Distances from a few points to the columns of a collection, computed when they are first needed.
+//! Distances from a few points to the columns of a collection, computed on demand.
 //!
-//! A query looks into few of the measures of a collection, and measures share points: what is needed
-//! is far less than all distances, and none of it is kept for the next query. So the first query takes
-//! no longer than the second.
+//! A query refines few of the measures of a collection, and measures share points, so a small part
+//! of all distances is needed. None is kept for the next query, so the first query is as fast as
+//! the second.
 
 use super::indexed_points::IndexedPoints;
 use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, LoweredOrigins};
 
-/// Distances that are kept at the same time: 256 MiB.
+/// Maximum number of distances that are cached at a time: 256 MiB.
 const MOST_KNOWN: usize = 1 << 26;
 
-/// Points whose distances to all columns are there at the same time, where the nearest is looked for.
+/// Number of points whose distances to all columns are computed at a time in
+/// [`QueryDistances::nearest_columns`].
 const AT_ONCE: usize = 256;
 
-/// The distances from some points to columns, in single precision and none above the truth.
+/// Distances from some points to columns, in single precision, rounded down.
 #[derive(Debug, Default)]
 pub(super) struct QueryDistances {
-    /// Where the points are, if that is another set than the collection's.
+    /// Metric of the points, if it is not that of the collection.
     others: Option<GroundMetric>,
     points: Vec<u32>,
     origins: LoweredOrigins,
-    /// For each column where its distances are, counted from 1; 0 if they are not known.
+    /// For each column the position of its distances, counted from 1, or 0 if they are unknown.
     place_of: Vec<u32>,
     known_columns: Vec<u32>,
-    /// For every known column the distances from all points.
+    /// Distances from all points, for every known column.
     known: Vec<f32>,
     missing: Vec<u32>,
     exact: Vec<f64>,
 }
 
 impl QueryDistances {
-    /// Begins with other points of the collection's metric.
+    /// Starts with other points of the collection's metric.
     pub(super) fn begin(&mut self, indexed: &IndexedPoints, points: &[u32]) {
         self.begin_at(indexed, None, points);
     }
 
-    /// Begins with points of another set where there is one, and of the collection's metric otherwise.
+    /// Starts with points of another metric if there is one, otherwise of the collection's metric.
     pub(super) fn begin_at(
         &mut self,
         indexed: &IndexedPoints,
@@ -45,10 +46,10 @@ impl QueryDistances {
         points: &[u32],
     ) {
         self.others = others.cloned();
-        self.lay_out(indexed, others.unwrap_or(&indexed.metric), points);
+        self.set_points(indexed, others.unwrap_or(&indexed.metric), points);
     }
 
-    fn lay_out(&mut self, indexed: &IndexedPoints, metric: &GroundMetric, points: &[u32]) {
+    fn set_points(&mut self, indexed: &IndexedPoints, metric: &GroundMetric, points: &[u32]) {
         self.forget();
         self.place_of.resize(indexed.points.len(), 0);
         self.points.clear();
@@ -64,11 +65,10 @@ impl QueryDistances {
         self.known.clear();
     }
 
-    /// Computes the distances to these columns that are not known yet. Distances to other columns may
-    /// be forgotten.
+    /// Computes the unknown distances to these columns. Distances to other columns may be dropped.
     ///
     /// # Errors
-    /// No memory for them; nothing is known then.
+    /// Not enough memory; no distances are known then.
     pub(super) fn add(
         &mut self,
         indexed: &IndexedPoints,
@@ -89,7 +89,7 @@ impl QueryDistances {
         let count = self.known_columns.len().saturating_mul(self.points.len());
         let step = format_args!("the distances from {} points to a collection", self.points.len());
         let instead = "take measures with fewer points";
-        // Twice as many as are needed, so that room is not made for every candidate.
+        // Twice the needed size, so that not every candidate reallocates.
         let room = if count > self.known.capacity() { count.saturating_mul(2) } else { count };
         if let Err(error) = memory::resize_room(&mut self.known, step, room, instead) {
             self.forget();
@@ -120,7 +120,8 @@ impl QueryDistances {
         Ok(())
     }
 
-    /// Writes the distances to some columns into rows of a width, and keeps none; false where that cannot be.
+    /// Writes the distances to some columns into rows of `width` without caching them; returns
+    /// false if the metric has no lowered targets.
     pub(super) fn write_rows(
         &self,
         indexed: &IndexedPoints,
@@ -133,23 +134,24 @@ impl QueryDistances {
         true
     }
 
-    /// Whether the distances to a column are known.
-    pub(super) fn knows(&self, column: u32) -> bool {
+    /// Checks whether the distances to a column are known.
+    pub(super) fn is_known(&self, column: u32) -> bool {
         self.place_of[column as usize] > 0
     }
 
-    /// The distances from all points to a column that was added.
+    /// Distances from all points to a column that was added.
     pub(super) fn to(&self, column: u32) -> &[f32] {
         let count = self.points.len();
         let first = (self.place_of[column as usize] as usize - 1) * count;
         &self.known[first..first + count]
     }
 
-    /// Begins with points, of another set where there is one, some at a time: the column nearest to each, by distances
-    /// as they are computed here, among those that `counts`.
+    /// Finds the nearest column of every point among those that pass `counts`, by the lowered
+    /// distances. The points are those of `others` if given; they replace the current ones, some at
+    /// a time.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Errors of [`add`](Self::add).
     pub(super) fn nearest_columns(
         &mut self,
         indexed: &IndexedPoints,
@@ -175,10 +177,10 @@ impl QueryDistances {
         Ok(nearest)
     }
 
-    /// For each of the first columns min d − u over all points, and their duals u.
+    /// Computes min d − u over all points, whose duals are `u`, for each of the first columns.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Errors of [`add`](Self::add).
     pub(super) fn reach(
         &mut self,
         indexed: &IndexedPoints,

@@ -1,7 +1,7 @@
-//! Measures are removed, with everything that only they have left in an index.
+//! Removing measures, with all data that belong only to them.
 //!
-//! What is left is what was there before: potentials, duals and kept distances move together and are
-//! not worked out again. Points that only removed measures had lose their columns and their place in the
+//! The remaining data are unchanged: potentials, duals and cached distances are moved, not
+//! recomputed. Points that only removed measures had lose their columns and their place in the
 //! reference.
 
 use std::ops::Range;
@@ -11,17 +11,18 @@ use crate::error::{Error, Result};
 use crate::progress::silent;
 
 impl Index {
-    /// Removes measures: nothing of them stays in memory, nor in a file that is written from now on.
-    /// The others keep their numbers, and no number is given again.
+    /// Removes measures from memory and from files written later. The others keep their numbers,
+    /// and numbers are not reused.
     ///
-    /// The sample of the mean that bounds are made against stays that of the collection as it was
-    /// built, less the points that nobody has any more.
+    /// The reference sample, against which bounds are made, remains that of the original
+    /// collection, without the points that no measure has any more.
     ///
     /// # Errors
-    /// A number that no measure has, or that was removed before; no memory. Nothing is removed then.
+    /// A number that no measure has, or that was removed before; not enough memory. No measure is
+    /// removed then.
     ///
     /// # Complexity
-    /// A copy of what is left: remove many at once.
+    /// A copy of the remaining data: remove many at once.
     pub fn remove(&mut self, numbers: &[usize]) -> Result<()> {
         let rows = self.rows_without(numbers)?;
         if rows.len() == self.len() {
@@ -36,8 +37,8 @@ impl Index {
         reference.keep_points(&columns, &self.indexed);
         let kept = rows.iter().map(|&row| self.numbers[row]).collect();
         if reference.points.is_empty() || rows.is_empty() {
-            // Few are left, or none: the reference held none of their points.
-            self.build_anew(&measures, &silent)?;
+            // The reference held no points of the few remaining measures, or none remain.
+            self.rebuild(&measures, &silent)?;
             self.numbers = kept;
             return Ok(());
         }
@@ -49,12 +50,12 @@ impl Index {
             self.indexed.keep_columns(&columns);
         }
         (self.start, self.columns, self.masses) = (vec![0], Vec::new(), Vec::new());
-        self.enter(&measures);
+        self.append(&measures);
         self.measures = measures;
         Ok(())
     }
 
-    /// The rows of all measures but those of some numbers.
+    /// Returns the rows of all measures except those of some numbers.
     fn rows_without(&self, numbers: &[usize]) -> Result<Vec<usize>> {
         let mut stays = vec![true; self.len()];
         for &measure in numbers {
@@ -67,7 +68,7 @@ impl Index {
         Ok((0..self.len()).filter(|&row| stays[row]).collect())
     }
 
-    /// All columns but those of points that measures had and none of these rows has.
+    /// Returns all columns except those of points that only measures outside `rows` have.
     fn columns_without_lost_points(&self, rows: &[usize]) -> Vec<u32> {
         let mut lost = vec![false; self.indexed.points.len()];
         self.columns.iter().for_each(|&column| lost[column as usize] = true);
@@ -77,7 +78,7 @@ impl Index {
         (0..).zip(lost).filter(|(_, lost)| !lost).map(|(column, _)| column).collect()
     }
 
-    /// The duals of some rows' entries, if there are any.
+    /// Returns the duals of the entries of some rows, if there are any.
     pub(super) fn duals_of(&self, rows: &[usize]) -> Vec<f32> {
         if self.own_duals.is_empty() {
             return Vec::new();

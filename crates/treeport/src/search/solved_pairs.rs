@@ -1,20 +1,20 @@
-//! Distances that were solved for one measure of a collection and may be asked for by the other.
+//! Cache of distances in a self-join, solved for one measure and reused for the other.
 //!
-//! In a search for the neighbors of all measures most pairs that are solved come up twice, and W₁ from b
-//! to a has the bits of W₁ from a to b. What the first search has solved waits here for the second, which
-//! takes it out. A search takes a distance only where it would have solved the pair, so that its answer, its
-//! bound and its counts are the same whether it finds one or not.
+//! Most solved pairs of a self-join come up twice, and W₁ from b to a has the bits of W₁ from a to
+//! b. The first search stores the distance, and the second removes it. A search uses a cached
+//! distance only if it would have solved the pair, so its result, bound and counts do not depend on
+//! the cache.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The most pairs that wait: at about 40 bytes each, 160 MiB.
+/// Maximum number of cached pairs: at about 40 bytes each, 160 MiB.
 const MOST_PAIRS: usize = 1 << 22;
 
-/// Maps that are locked one by one.
+/// Number of maps with separate locks.
 const SHARDS: usize = 64;
 
-/// Distances between rows of a collection, each until it is asked for again.
+/// Distances between rows of a collection, each kept until it is used.
 #[derive(Debug)]
 pub(super) struct SolvedPairs {
     shards: [Mutex<HashMap<(u32, u32), f64>>; SHARDS],
@@ -23,22 +23,22 @@ pub(super) struct SolvedPairs {
 
 impl Default for SolvedPairs {
     fn default() -> Self {
-        Self::with_room(MOST_PAIRS)
+        Self::with_capacity_for(MOST_PAIRS)
     }
 }
 
 impl SolvedPairs {
-    fn with_room(pairs: usize) -> Self {
+    fn with_capacity_for(pairs: usize) -> Self {
         let shards = std::array::from_fn(|_| Mutex::default());
         Self { shards, most_in_shard: pairs / SHARDS }
     }
 
-    /// Takes the distance between two rows out, if it waits.
+    /// Removes and returns the distance between two rows, if cached.
     pub(super) fn take(&self, a: usize, b: usize) -> Option<f64> {
         self.locked(a, b, |pairs, key| pairs.remove(&key))
     }
 
-    /// Has the distance between two rows wait, if there is room.
+    /// Caches the distance between two rows, unless the map is full.
     pub(super) fn put(&self, a: usize, b: usize, distance: f64) {
         self.locked(a, b, |pairs, key| {
             if pairs.len() < self.most_in_shard && pairs.try_reserve(1).is_ok() {
@@ -54,7 +54,7 @@ impl SolvedPairs {
         work: impl FnOnce(&mut HashMap<(u32, u32), f64>, (u32, u32)) -> T,
     ) -> T {
         let shard = &self.shards[(a + b) % SHARDS];
-        // Nothing is ever left half done in a map.
+        // No panic leaves a map in an invalid state.
         let mut pairs = shard.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut pairs, (a.min(b) as u32, a.max(b) as u32))
     }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_many() {
-        let solved = SolvedPairs::with_room(2 * SHARDS);
+        let solved = SolvedPairs::with_capacity_for(2 * SHARDS);
         (1..=1000).for_each(|row| solved.put(0, row, row as f64));
         let waiting: Vec<_> = (1..=1000).filter_map(|row| solved.take(row, 0)).collect();
         assert_eq!(waiting.len(), 2 * SHARDS);

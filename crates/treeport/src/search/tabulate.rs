@@ -1,10 +1,10 @@
-//! The table of potentials is filled.
+//! Filling the table of potentials.
 //!
-//! Duals of every measure come first, each from its distances to the reference. Then the table is
-//! filled some columns at a time: the distances from those columns to all points of the measures are
-//! computed once and serve all measures. So of n points in use and m measures with s points each the
-//! cost is n² distances and m·s·n minima, and no more than [`MOST_DISTANCES`] distances are there at the
-//! same time on a thread.
+//! The duals of every measure come first, from its distances to the reference. Then the table is
+//! filled some columns at a time: the distances from those columns to all points of the measures
+//! are computed once for all measures. With n points in use and m measures of s points each, the
+//! cost is n² distances and m·s·n minima, and a thread stores at most [`MOST_DISTANCES`] distances
+//! at a time.
 
 use super::Index;
 use super::potential_table::{self, PotentialTable, STEPS};
@@ -17,20 +17,20 @@ use crate::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
 use crate::wide::for_wide_registers;
 
-/// Distances between some columns and all points of the measures: 64 MiB.
+/// Maximum number of distances between some columns and all points of the measures: 64 MiB.
 const MOST_DISTANCES: usize = 1 << 24;
 
-/// The most columns at a time.
+/// Maximum number of columns at a time.
 const MOST_COLUMNS: usize = 512;
 
-/// Measures whose potentials are written side by side: a line of a cache.
+/// Measures whose potentials are written side by side: one cache line.
 const TOGETHER: usize = 32;
 
-/// What a number of steps may be too large by when it is computed in single precision: at most 65,535
-/// times four roundings, which is 0.016.
+/// Bound of the error of a step count in single precision: at most 65,535 times four roundings,
+/// which is 0.016.
 const STEPS_OFF: f32 = 0.05;
 
-/// The duals of one measure, and what the steps of its potential stand for.
+/// Duals of one measure, and the scale of its potential.
 struct MeasureDuals {
     own: Vec<f32>,
     base: f32,
@@ -38,21 +38,21 @@ struct MeasureDuals {
     constant: f32,
 }
 
-/// The measures of a block of the table that are to be filled.
+/// The part of a block that one thread fills.
 struct BlockRows<'a> {
-    /// The row of the first measure of the block, and how many the block has.
+    /// Row of the first measure of the block, and its number of measures.
     begin: usize,
     width: usize,
-    /// A row for each of the columns at hand.
+    /// One row for each of the current columns.
     steps: &'a mut [u16],
 }
 
 impl Index {
-    /// Duals of the measures from a row on, and the table of their potentials.
+    /// Computes the duals of the measures from row `first` on, and the table of their potentials.
     pub(super) fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
         let duals = self.duals_from(first, counter)?;
-        // A block that is not full is filled up first.
+        // An incomplete last block is extended.
         let begin = first / potential_table::BLOCK * potential_table::BLOCK;
         let mut blocks = (begin..count)
             .step_by(potential_table::BLOCK)
@@ -71,7 +71,7 @@ impl Index {
         Ok(())
     }
 
-    /// Duals of the measures from a row on, without a table.
+    /// Computes the duals of the measures from row `first` on, without a table.
     pub(super) fn fill_duals(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let duals = self.duals_from(first, counter)?;
         self.set_duals(first, duals);
@@ -92,10 +92,10 @@ impl Index {
         self.own_duals.extend(duals.into_iter().flat_map(|of| of.own));
     }
 
-    /// The duals of a measure against the reference.
+    /// Computes the duals of a measure against the reference, and the scale of its potential.
     ///
-    /// Potentials are at least −max u, because no distance is below 0. They are stored up to twice as far
-    /// above that as the largest at a point of the reference; what is larger is lowered to that.
+    /// Potentials are at least −max u because distances are nonnegative. The range above that is
+    /// twice the maximum at a point of the reference; larger values are clamped.
     fn duals_of_measure(
         &self,
         measure: &Measure<'_>,
@@ -119,7 +119,8 @@ impl Index {
         Ok(MeasureDuals { own, base, step, constant: lowered_once(constant as f32) })
     }
 
-    /// The block of the measures from `begin` on, with what the table has of those before `first`.
+    /// Allocates the block of the measures from `begin` on, and copies the table of those before
+    /// `first`.
     fn begin_block(&self, begin: usize, first: usize) -> Result<Vec<u16>> {
         let columns = self.tabled().points.len();
         let width = potential_table::BLOCK.min(self.measures.len() - begin);
@@ -133,8 +134,8 @@ impl Index {
         Ok(block)
     }
 
-    /// Fills the blocks from the one of row `begin` on with the potentials of the measures from row
-    /// `first` on, whose duals are given.
+    /// Fills the blocks from row `begin` on with the potentials of the measures from row `first`
+    /// on, given their duals.
     fn fill_blocks(
         &self,
         blocks: &mut [Vec<u16>],
@@ -170,7 +171,8 @@ impl Index {
         parallel::try_for_each_with(parts.into_iter().enumerate(), QueryDistances::default, fill)
     }
 
-    /// Fills some columns of a block, from the distances between them and all points of the measures.
+    /// Fills some columns of a block from the distances between them and all points of the
+    /// measures.
     fn fill_rows(
         &self,
         distances: &QueryDistances,
@@ -203,8 +205,8 @@ impl Index {
         }
     }
 
-    /// What the potentials of all measures say about mass at points that have no column, from the
-    /// distances of those points to all columns in use.
+    /// Computes the contributions of points without a column to the bounds of all measures, from
+    /// the distances of those points to all columns in use.
     pub(super) fn bound_beyond(
         &self,
         distances: &QueryDistances,
@@ -229,18 +231,18 @@ impl Index {
 }
 
 for_wide_registers! {
-    /// Lowers `out` to d − u, wherever that is less.
+    /// Lowers `out` to d − u where that is smaller.
     reach_row, reach_row_wide, (row: &[f32], u: f32, out: &mut [f32]), {
         for (out, &d) in out.iter_mut().zip(row) {
-            // Not `smaller`, which would become a slow store under a mask.
+            // Not `smaller`, which compiles to a slow masked store.
             *out = out.min(d - u);
         }
     }
 }
 
 for_wide_registers! {
-    /// Potentials as whole steps above a base, rounded down; the most there are for larger ones. A
-    /// potential is one rounding above the truth at most: two are taken off.
+    /// Quantizes potentials to steps above a base, rounded down and clamped to the maximum. A
+    /// potential exceeds the exact value by at most one rounding; two are subtracted.
     steps_of, steps_of_wide, (values: &[f32], base: f32, inverse_step: f32, out: &mut [u16]), {
         for (out, &value) in out.iter_mut().zip(values) {
             let steps = (lowered_once(value) - base) * inverse_step - STEPS_OFF;

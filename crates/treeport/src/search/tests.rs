@@ -40,7 +40,7 @@ pub(super) fn some_measures(count: std::ops::Range<usize>) -> impl Strategy<Valu
     })
 }
 
-/// The distances of a query to all measures, sorted as neighbors are.
+/// Distances of a query to all measures, sorted as neighbors are.
 fn brute(metric: &GroundMetric, measures: &Measures, query: &Measure<'_>) -> Vec<(usize, f64)> {
     let distance =
         |j: usize| (j, Problem::new(metric, query, &measures.row(j)).value(&silent).unwrap());
@@ -64,7 +64,8 @@ pub(super) fn index_of(metric: &GroundMetric, measures: &Measures, memory: Optio
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// A row alone shares nothing; the totals of some measures differ by more than rounding.
+    /// Separate rows share no solved pairs; the totals of some measures differ by more than
+    /// rounding.
     #[test]
     fn pairs_solved_once_are_those_solved_twice(
         measures in some_measures(2..12), k in 1..6usize, share in 0.0..1.0f64,
@@ -103,7 +104,7 @@ proptest! {
                 let all = brute(&metric, &measures, &query);
                 let k = k.min(all.len());
                 assert_close(&found.found, &all[..k]);
-                // What is left out is not nearer than the bound says.
+                // No omitted measure is nearer than the bound.
                 let left = all.get(k).map_or(f64::INFINITY, |next| next.1);
                 prop_assert!(found.bound <= left * (1.0 + 1e-12), "{} {left}", found.bound);
                 prop_assert!(found.bound >= all[k - 1].1 * (1.0 - 1e-9));
@@ -186,7 +187,7 @@ proptest! {
     }
 }
 
-/// Points in the plane, no two distances alike.
+/// Points in the plane with distinct distances.
 fn plane(points: usize) -> GroundMetric {
     let coordinates = (0..2 * points).map(|k| (k as f64 * 0.7).sin() * 10.0).collect();
     GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap()
@@ -217,7 +218,7 @@ fn a_search_after_removal_gives_the_answers_of_before() {
 #[test]
 fn the_last_of_a_kind_and_all_can_be_removed() {
     let metric = plane(60);
-    // One measure alone on its points, of which the reference has none.
+    // A measure whose points are not in the reference.
     let alone = Measures::from_rows(60, [[(58, 0.5), (59, 0.5)]]).unwrap();
     let others = drawn(58, 9, 0..2000);
     let others = Measures::from_rows(60, others.iter().map(|m| m.iter())).unwrap();
@@ -233,7 +234,7 @@ fn the_last_of_a_kind_and_all_can_be_removed() {
     assert_eq!(found[0].found, [(2001, 0.0)]);
 }
 
-/// A grid whose distances are not all kept.
+/// A grid whose distances are not all cached.
 fn large_grid() -> GroundMetric {
     let side = 64;
     let node = |x: usize, y: usize| x * side + y;
@@ -284,7 +285,7 @@ fn a_collection_on_few_of_many_points_knows_others_too() {
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..4]);
     }
-    // Measures on other points are added, too.
+    // Measures on other points can be added.
     index.add(&queries, &silent).unwrap();
     let again = index.nearest(&queries, 1, Accuracy::EXACT, &silent).unwrap();
     let own: Vec<_> = again.iter().map(|found| found.found[0]).collect();
@@ -430,8 +431,8 @@ fn any_number_of_threads_finds_the_same() {
     }
 }
 
-/// A table whose unit is that of a far point that no measure has: once its distances were scaled in
-/// single precision, where that overflows.
+/// A table whose unit is that of an outlier that no measure has; scaling its distances in single
+/// precision overflowed once.
 #[test]
 fn a_far_point_of_a_table_does_not_raise_bounds() {
     // A, C, E, B and D.
@@ -610,7 +611,7 @@ mod files {
         for at in 0..good.len() {
             let mut bytes = good.clone();
             bytes[at] ^= 1;
-            // Blanks may change; what is read may not.
+            // Whitespace may change; decoded content may not.
             if let Ok(read) = IndexFile::from_bytes(&bytes) {
                 assert_eq!(read.to_bytes().unwrap(), good, "byte {at}");
             }

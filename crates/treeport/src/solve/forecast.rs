@@ -1,47 +1,49 @@
-//! What a problem will take, said before it begins: roughly, from its size alone.
+//! Estimates of the time and memory of a problem from its size alone, before it is solved.
 //!
-//! One formula for each engine, fitted to a few runs on one machine (two cores). Where points lie, what their
-//! masses are and how fast the machine is are not in it, so that seconds may be off by a factor of five either
-//! way; memory is what the engine asks for, and good to a factor of two.
+//! Each engine has one formula, fitted to a few runs on one machine (two cores). It knows neither
+//! coordinates nor masses nor the speed of the machine: seconds may be off by a factor of five
+//! either way, and bytes, which follow the engine's allocations, by a factor of two.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::exact::{self, choice, line};
-use super::problem::{Ground, Problem, ProblemSize};
-use super::within::Target;
+use super::aim::Aim;
+use super::exact::{auction, line};
+use super::problem::Problem;
+use super::route::{Engine, Size, graph_time, route, solving_time};
+use super::sides::Costs;
 use crate::memory;
 use crate::metric::GroundMetric;
 
-/// Roughly what a problem takes: see [`Problem::forecast`].
+/// Estimated time and memory of a problem: see [`Problem::forecast`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Forecast {
-    /// Bytes of memory beside what is given; good to a factor of two.
+    /// Bytes of memory besides the input, good to a factor of two.
     pub bytes: u64,
     /// Seconds, good to a factor of five on most data.
     pub seconds: f64,
 }
 
 impl Forecast {
-    /// Whether it takes so long that somebody who waits wants to know: some seconds.
+    /// Returns whether the time, 5 seconds or more, is worth announcing.
     pub fn is_long(&self) -> bool {
         self.seconds >= LONG
     }
 }
 
-/// Seconds from which on people want to know.
+/// Fewest seconds worth announcing.
 const LONG: f64 = 5.0;
 
 impl fmt::Display for Forecast {
-    /// `about 3 minutes and 320 MB`.
+    /// Writes `about 3 minutes and 320 MB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, unit) = match self.seconds {
             s if s < 90.0 => (s, "second"),
             s if s < 5400.0 => (s / 60.0, "minute"),
             s => (s / 3600.0, "hour"),
         };
-        // One digit says how rough it is.
+        // One digit shows how rough the estimate is.
         let digit = 10f64.powf(number.max(1.0).log10().floor());
         let number = (number / digit).round().max(1.0) * digit;
         let plural = if number == 1.0 { "" } else { "s" };
@@ -50,7 +52,7 @@ impl fmt::Display for Forecast {
 }
 
 impl AddAssign for Forecast {
-    /// One after the other.
+    /// Adds the times and keeps the larger memory: two problems solved one after the other.
     fn add_assign(&mut self, other: Self) {
         self.seconds += other.seconds;
         self.bytes = self.bytes.max(other.bytes);
@@ -58,87 +60,80 @@ impl AddAssign for Forecast {
 }
 
 impl Problem<'_> {
-    /// Roughly what it takes to answer this to a target, from the numbers of points with mass and of their
-    /// coordinates. Nothing is solved, and nothing allocated.
+    /// Estimates time and memory of an [`answer`](Self::answer), from the numbers of points with
+    /// mass and of coordinates, without solving.
     ///
     /// # Example
     /// ```
-    /// use treeport::{MatrixView, Problem, Target};
+    /// use treeport::{MatrixView, Problem, Aim};
     /// let (masses, costs) = (vec![1.0; 3000], vec![1.0; 9_000_000]);
     /// let problem = Problem::between(&masses, &masses, MatrixView::new(3000, 3000, &costs)?);
-    /// let forecast = problem.forecast(&Target::default());
+    /// let forecast = problem.forecast(&Aim::exact());
     /// assert!(forecast.bytes >= 36_000_000 && forecast.seconds > 0.01);
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn forecast(&self, target: &Target) -> Forecast {
-        let ProblemSize { ground, left, right } = self.size();
-        of_size(ground, (left, right), self.is_balanced(), target)
+    pub fn forecast(&self, aim: &Aim) -> Forecast {
+        self.size().map_or(Forecast::default(), |size| of_size(&size, aim))
     }
 }
 
-/// Roughly what a problem between so many points takes, on a ground metric or with a matrix of costs.
-pub(super) fn of_size(
-    ground: Option<Ground<'_>>,
-    (n, m): (usize, usize),
-    is_balanced: bool,
-    target: &Target,
-) -> Forecast {
-    let found = match ground {
-        Some(ground) if is_balanced && ground.is_line() => {
-            let seconds = LINE * (n + m) as f64;
-            Forecast { seconds, bytes: line::bytes(n, m) }
-        }
-        Some(Ground::Metric(metric)) => on_metric(metric, (n, m), is_balanced, target.share()),
-        Some(Ground::Components(ground)) => {
-            let parts = (0..ground.len()).map(|component| ground.metric(component));
-            let most = parts.max_by_key(|metric| metric.points());
-            let (n, m) = (n.min(ground.points()), m.min(ground.points()));
-            most.map_or(Forecast::default(), |metric| {
-                on_metric(metric, (n, m), is_balanced, target.share())
-            })
-        }
-        None if is_balanced && exact::is_sparse_matrix(n, m) => {
-            let points = (n as f64 * m as f64).sqrt();
-            let seconds = by_auction(points, Space::Matrix, target.share());
-            Forecast { seconds, bytes: memory::size_of::<f32>(&[n, m]) }
-        }
-        None => of_table(n, m),
-    };
-    let most = target.time.map_or(f64::INFINITY, |time| time.as_secs_f64());
+/// Returns the forecast of a problem of this size, at most its time limit.
+pub(super) fn of_size(size: &Size<'_>, aim: &Aim) -> Forecast {
+    let found = by_engine(size, aim);
+    let most = aim.time.map_or(f64::INFINITY, |time| time.as_secs_f64());
     Forecast { seconds: found.seconds.min(most), ..found }
 }
 
-fn on_metric(
-    metric: &GroundMetric,
-    (n, m): (usize, usize),
-    is_balanced: bool,
-    width: f64,
-) -> Forecast {
-    if metric.edges().is_some() {
-        let seconds = choice::time_on_graph(metric, n, m) / 1e9;
-        let nodes = memory::size_of::<[u64; 16]>(&[metric.points()]);
-        return Forecast { seconds, bytes: nodes.saturating_add(of_table(n.min(m), 1).bytes) };
-    }
-    if !is_balanced || !exact::is_sparse(metric, n, m) {
-        return of_table(n, m);
-    }
+/// Returns the forecast of the first engine on the route that has a formula.
+fn by_engine(size: &Size<'_>, aim: &Aim) -> Forecast {
+    let (n, m) = (size.left, size.right);
     let points = (n as f64 * m as f64).sqrt();
-    let seconds = by_auction(points, Space::of(metric), width);
-    Forecast { seconds, bytes: exact::bytes(metric, n, m) }
+    for engine in route(size, aim).engines() {
+        match (engine, size.costs) {
+            (Engine::Line, _) => {
+                return Forecast { seconds: LINE * (n + m) as f64, bytes: line::bytes(n, m) };
+            }
+            (Engine::Auction, Costs::Metric(metric)) => {
+                let seconds = by_auction(points, Space::of(metric), aim.width());
+                return Forecast { seconds, bytes: auction::bytes(metric, n, m) };
+            }
+            (Engine::Auction, Costs::Matrix(_)) => {
+                let seconds = by_auction(points, Space::Matrix, aim.width());
+                return Forecast { seconds, bytes: memory::size_of::<f32>(&[n, m]) };
+            }
+            _ => {}
+        }
+    }
+    match size.costs {
+        Costs::Metric(metric) if metric.edges().is_some() => {
+            let nodes = memory::size_of::<[u64; 16]>(&[metric.points()]);
+            let bytes = nodes.saturating_add(of_table(n.min(m), 1).bytes);
+            Forecast { seconds: graph_time(metric, n, m) / 1e9, bytes }
+        }
+        _ => of_table(n, m),
+    }
 }
 
-/// Seconds of sorting, for a point.
+/// Returns the bytes of an exact solve of this size, without a device.
+pub(super) fn bytes(size: &Size<'_>) -> u64 {
+    match (route(size, &Aim::value()).engine(), size.costs) {
+        (Engine::Auction, Costs::Metric(metric)) => auction::bytes(metric, size.left, size.right),
+        _ => memory::size_of::<f64>(&[size.left, size.right]),
+    }
+}
+
+/// Seconds per point of [`Engine::Line`].
 const LINE: f64 = 3e-7;
 
-/// With a table of all costs.
+/// Returns the forecast of the engines on a table of all costs.
 fn of_table(n: usize, m: usize) -> Forecast {
-    let seconds = exact::solving_time(n as f64 * m as f64) / 1e9;
+    let seconds = solving_time(n as f64 * m as f64) / 1e9;
     Forecast { seconds, bytes: memory::size_of::<f64>(&[n, m]) }
 }
 
-/// Seconds of an auction between so many points a side, and of the simplex after it: processor time of
-/// uniform points with equal masses, 3,000, 6,000, 10,000 and 100,000 a side. Masses that differ take two to
-/// three times as long.
+/// Estimates the seconds of an auction and the engine after it, by the points a side. Fitted to the
+/// processor time of uniform points with equal masses, 3,000, 6,000, 10,000 and 100,000 a side;
+/// unequal masses take two to three times as long.
 fn by_auction(points: f64, space: Space, width: f64) -> f64 {
     let thousands = points / 1000.0;
     let seconds = match space {
@@ -147,20 +142,20 @@ fn by_auction(points: f64, space: Space, width: f64) -> f64 {
         Space::Of(dim) => (0.0095 + 5e-4 * dim as f64) * thousands.powi(2),
         Space::Matrix => 0.04 * thousands.powi(2),
     };
-    // A percent takes about as long as the end.
+    // Bounds a percent apart take about as long as the optimum.
     if width > 0.01 { seconds * (0.01 / width).powf(0.3) } else { seconds }
 }
 
-/// Where points are.
+/// The kind of space, on which the time of an auction depends.
 #[derive(Clone, Copy)]
 enum Space {
-    /// In the plane or on a sphere.
+    /// Points in the plane or on a sphere.
     Plane,
-    /// With three coordinates.
+    /// Points with three coordinates.
     Solid,
-    /// With more of them.
+    /// Points with more coordinates.
     Of(usize),
-    /// Nowhere: a matrix says all costs.
+    /// A cost matrix without coordinates.
     Matrix,
 }
 
@@ -181,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_in_one_digit() {
+    fn a_forecast_is_printed_with_one_digit() {
         let said = |seconds: f64| Forecast { bytes: 320_000_000, seconds }.to_string();
         assert!(said(7.3).starts_with("about 7 seconds and "), "{}", said(7.3));
         assert!(said(64.0).starts_with("about 60 seconds"));

@@ -1,18 +1,18 @@
-//! Tables that are read where they lie: costs of a problem, or coordinates of its points.
+//! Borrowed matrices: costs of a problem, or coordinates of its points.
 
 use std::fmt;
 
-use super::exact::{GoesOn, ask, room_for_costs};
-use super::penalty::Relaxation;
-use super::problem::OnMatrix;
+use super::exact::table::reserve_costs;
+use super::exact::{GoesOn, ask};
+use super::posed::OnMatrix;
+use super::relax::Relaxation;
 use crate::error::{Error, Result};
 use crate::measure::check_totals;
 
-/// A table of numbers that somebody else holds, row after row or in any other layout.
+/// A borrowed matrix of numbers, row-major or in any other layout.
 ///
-/// As costs it says what a unit of mass costs from every row to every column, as coordinates it has
-/// a point in every row. Only rows and columns with mass are ever read, and only those have to be
-/// valid.
+/// As a cost matrix, an entry is the cost of moving a unit of mass from its row to its column. As
+/// coordinates, a row is a point. Only rows and columns with mass are read and validated.
 #[derive(Clone, Copy)]
 pub struct MatrixView<'a> {
     rows: usize,
@@ -28,26 +28,25 @@ enum Entries<'a> {
 }
 
 impl<'a> MatrixView<'a> {
-    /// A matrix, row after row.
+    /// Creates a view of a row-major matrix.
     ///
     /// # Errors
-    /// A number of entries that is not `rows` times `columns`.
+    /// A number of entries other than `rows` times `columns`.
     pub fn new(rows: usize, columns: usize, entries: &'a [f64]) -> Result<Self> {
         check_count(rows, columns, entries.len())?;
         Ok(Self { rows, columns, entries: Entries::Slice(entries) })
     }
 
-    /// A matrix in single precision, row after row. Its numbers are taken as they are, and computed with in
-    /// double precision.
+    /// Creates a view of a row-major matrix in single precision; computations use double precision.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn from_f32(rows: usize, columns: usize, entries: &'a [f32]) -> Result<Self> {
         check_count(rows, columns, entries.len())?;
         Ok(Self { rows, columns, entries: Entries::Single(entries) })
     }
 
-    /// Entries by row and column, such as those of a matrix in another layout.
+    /// Creates a view of a function of row and column, for other layouts and lazy entries.
     pub fn from_fn(
         rows: usize,
         columns: usize,
@@ -56,22 +55,22 @@ impl<'a> MatrixView<'a> {
         Self { rows, columns, entries: Entries::Function(entry) }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// All entries, row after row, where they lie so.
+    /// Returns all entries if they are stored row-major in double precision.
     pub(super) fn as_slice(&self) -> Option<&'a [f64]> {
         if let Entries::Slice(entries) = self.entries { Some(entries) } else { None }
     }
 
-    /// The entry of a row and a column.
+    /// Returns the entry of a row and a column.
     pub(super) fn entry(&self, i: usize, j: usize) -> f64 {
         match self.entries {
             Entries::Function(entry) => entry(i, j),
@@ -80,7 +79,7 @@ impl<'a> MatrixView<'a> {
         }
     }
 
-    /// Refuses costs that do not fit so many masses on the left and on the right.
+    /// Refuses a cost matrix whose shape differs from the numbers of masses.
     pub(super) fn check_shape(&self, rows: usize, columns: usize) -> Result<()> {
         if (self.rows, self.columns) == (rows, columns) {
             return Ok(());
@@ -90,20 +89,20 @@ impl<'a> MatrixView<'a> {
         Err(Error::Shape { what: "the cost matrix".into(), expected, found })
     }
 
-    /// The costs between some rows and some columns, checked, row after row.
+    /// Reads and validates the costs between some rows and some columns, row-major.
     pub(super) fn read_costs(
         &self,
         left: &[usize],
         right: &[usize],
         cost: &mut Vec<f64>,
-        goes_on: &GoesOn<'_>,
+        keep_going: &GoesOn<'_>,
     ) -> Result<()> {
         cost.clear();
-        room_for_costs(cost, left.len(), right.len())?;
+        reserve_costs(cost, left.len(), right.len())?;
         for &i in left {
             let row = cost.len();
-            if row / ASKED != (row + right.len()) / ASKED {
-                ask(goes_on)?;
+            if row / COSTS_PER_CHECK != (row + right.len()) / COSTS_PER_CHECK {
+                ask(keep_going)?;
             }
             self.push_row(i, right, cost);
             if let Some(at) = first_bad(&cost[row..]) {
@@ -113,7 +112,7 @@ impl<'a> MatrixView<'a> {
         Ok(())
     }
 
-    /// Appends what row `i` has in some columns, which increase.
+    /// Appends the entries of row `i` in some increasing columns.
     pub(super) fn push_row(&self, i: usize, columns: &[usize], out: &mut Vec<f64>) {
         match self.entries {
             Entries::Function(entry) => out.extend(columns.iter().map(|&j| entry(i, j))),
@@ -132,7 +131,7 @@ impl<'a> MatrixView<'a> {
         }
     }
 
-    /// Appends all of row `i`.
+    /// Appends all entries of row `i`.
     pub(super) fn push_whole_row(&self, i: usize, out: &mut Vec<f64>) {
         match self.entries {
             Entries::Function(entry) => out.extend((0..self.columns).map(|j| entry(i, j))),
@@ -147,7 +146,7 @@ impl<'a> MatrixView<'a> {
     }
 }
 
-/// Refuses another number of entries than a table has.
+/// Refuses a number of entries that does not match the shape.
 fn check_count(rows: usize, columns: usize, count: usize) -> Result<()> {
     if rows.checked_mul(columns) == Some(count) {
         return Ok(());
@@ -162,12 +161,12 @@ impl fmt::Debug for MatrixView<'_> {
     }
 }
 
-/// Costs read between two questions whether to go on.
-const ASKED: usize = 1 << 22;
+/// Costs to read between two checks for cancellation.
+const COSTS_PER_CHECK: usize = 1 << 22;
 
-/// The first cost that is negative or not finite.
+/// Finds the first cost that is negative or not finite.
 fn first_bad(costs: &[f64]) -> Option<usize> {
-    // All of them side by side at first: 0 times a number is 0, unless that is not finite.
+    // A first pass in lanes: 0 times a number is 0 if and only if the number is finite.
     let (chunks, rest) = costs.as_chunks::<8>();
     let (mut zero, mut least) = ([0.0; 8], [0.0; 8]);
     for chunk in chunks {
@@ -183,22 +182,22 @@ fn first_bad(costs: &[f64]) -> Option<usize> {
     costs.iter().position(bad)
 }
 
-/// Where one side of a problem has mass, and how much.
+/// Buffers for the positions and masses of one side.
 pub(super) struct SideMasses<'a> {
     pub(super) places: &'a mut Vec<usize>,
     pub(super) masses: &'a mut Vec<f64>,
 }
 
 impl OnMatrix<'_> {
-    /// Reads the masses of rows and columns, if they fit the costs and what need not be moved; returns
-    /// their totals. Only where a penalty is paid may there be none.
+    /// Reads the masses of rows and columns, validates them against the costs and the relaxation,
+    /// and returns their totals. Only with a penalty may a side have no mass.
     pub(super) fn read_masses(
         &self,
         relax: Relaxation<'_>,
         [left, right]: [SideMasses<'_>; 2],
     ) -> Result<[f64; 2]> {
-        let given = read_masses(0, self.a, left.places, left.masses)?;
-        let taken = read_masses(1, self.b, right.places, right.masses)?;
+        let total_a = read_masses(0, self.a, left.places, left.masses)?;
+        let total_b = read_masses(1, self.b, right.places, right.masses)?;
         for (measure, side) in [left.places, right.places].into_iter().enumerate() {
             if side.is_empty() && !matches!(relax, Relaxation::Penalty(_)) {
                 return Err(Error::NoMass { measure });
@@ -206,13 +205,13 @@ impl OnMatrix<'_> {
         }
         self.costs.check_shape(self.a.len(), self.b.len())?;
         if relax.is_balanced() {
-            check_totals((0, given), (1, taken))?;
+            check_totals((0, total_a), (1, total_b))?;
         }
-        Ok([given, taken])
+        Ok([total_a, total_b])
     }
 }
 
-/// The places of one side's entries with mass, and those masses; returns their total.
+/// Reads the positions and values of one side's positive masses; returns their total.
 fn read_masses(
     measure: usize,
     masses: &[f64],
@@ -239,7 +238,7 @@ fn read_masses(
         }
     }
     match places.first() {
-        // Masses that are finite one by one may not be together.
+        // The sum of finite masses may overflow.
         Some(&point) if total.is_infinite() => Err(Error::BadMass { measure, point, value: total }),
         _ => Ok(total),
     }

@@ -1,39 +1,55 @@
-//! Transport between two measures: a [`Problem`] and its answers, exact and certified; many
-//! [`Problems`] on one ground; and [entropic](sinkhorn) plans.
+//! Optimal transport between two measures: one [`Problem`] with a certified answer, many
+//! [`Problems`] on one ground, and [entropic](sinkhorn) plans.
 //!
-//! **What is proved.** Masses are first settled: each becomes a multiple of about 2⁻¹²⁰ of what
-//! moves (2⁻¹⁰⁰ between millions of points), and what the totals differ by goes to the largest demand.
-//! An answer in `f64` is proved for the masses as given, one in integers for the settled ones: where
-//! nearly all mass stays and totals differ by their rounding, the two may differ by more than the gap.
-//! Masses so far apart that settling them might change the value by a millionth, at the costs that the
-//! plan pays, are refused.
+//! **What a certificate covers.** Engines round masses to integers: each mass becomes a multiple of
+//! about 2⁻¹²⁰ of the mass that moves (2⁻¹⁰⁰ between millions of points), and the largest demand
+//! absorbs the difference of the totals. An answer proved in `f64` holds for the masses of the
+//! call, an answer proved in integers for the rounded masses. The two may differ by more than the
+//! gap where nearly all mass stays in place and the totals differ by their rounding. Masses that
+//! differ by so many orders of magnitude that rounding might change the value by a millionth are an
+//! error.
 //!
-//! **Only what moves.** Where the metric promises the triangle inequality, mass that both measures
-//! have at a point can stay there, so only the positive and the negative part of μ − ρ are solved.
-//! Without the promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and
-//! d(0,2) = 5, the cheapest way from {0, 1} to {1, 2} moves both masses one step.
+//! **Only the difference moves.** With the triangle inequality, mass that both measures have at a
+//! point can stay there, and engines solve for the positive and the negative part of μ − ρ alone.
+//! Without it shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and
+//! d(0,2) = 5, the cheapest plan from {0, 1} to {1, 2} moves both masses one step.
 
-mod card;
+mod aim;
+mod answer;
+mod components;
+mod costs;
 pub(crate) mod exact;
 mod forecast;
 mod graph;
+mod ground;
 mod matrix;
+mod options;
 mod overflow;
-pub(crate) mod penalty;
 mod points;
+mod posed;
+mod potentials;
 mod problem;
 mod problems;
+pub(crate) mod relax;
+pub(crate) mod route;
+mod run;
+pub(crate) mod sides;
 pub(crate) mod single_problem;
 pub mod sinkhorn;
-mod within;
+mod workspace;
 
+pub use aim::{Aim, Wanted};
+pub use answer::{Answer, Potentials};
 #[doc(hidden)]
-pub use card::{Card, CardFound, CardSearch};
-pub use exact::Solution;
+pub use costs::device::{CLOSED_PRICE, Device, DeviceFound, DeviceSearch};
 pub use forecast::Forecast;
+pub use ground::Ground;
 pub use matrix::MatrixView;
+pub use options::{SolveOption, SolveOptionType};
 #[doc(hidden)]
 pub use points::table_of_few;
-pub use problem::{Ground, Potentials, Problem, Relax};
+pub use problem::Problem;
 pub use problems::{Intervals, Problems};
-pub use within::{Bounds, Target};
+pub use relax::Relax;
+pub use route::{Engine, Route};
+pub(crate) use workspace::Workspace;

@@ -1,5 +1,4 @@
-//! Costs and masses whose products are beyond the largest number: what cannot be proved then is no mistake of
-//! the solver's.
+//! Overflow of costs times masses: the reason behind some failed certificates.
 
 use super::exact::line::Line;
 use super::matrix::MatrixView;
@@ -7,11 +6,11 @@ use crate::error::Error;
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
 
-/// Sums of a few products of a cost and a mass have to be finite.
+/// Number of products of a cost and a mass whose sum must be finite.
 const SUMS: f64 = 16.0;
 
-/// The same error, or where costs, up to the largest, and masses overflow what is wrong with those.
-pub(super) fn explained(error: Error, mass: f64, largest: impl FnOnce() -> f64) -> Error {
+/// Replaces [`Error::Unsolved`] by [`Error::Overflow`] if cost times mass overflows.
+pub(super) fn or_overflow(error: Error, mass: f64, largest: impl FnOnce() -> f64) -> Error {
     if !matches!(error, Error::Unsolved { .. }) {
         return error;
     }
@@ -20,7 +19,7 @@ pub(super) fn explained(error: Error, mass: f64, largest: impl FnOnce() -> f64) 
     if beyond { Error::Overflow { cost, mass } } else { error }
 }
 
-/// The largest distance between the supports of two measures.
+/// Computes the largest distance between the supports of two measures.
 pub(super) fn largest_distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
     if let Some(line) = Line::of(metric) {
         return line.largest_cost(a, b);
@@ -29,7 +28,7 @@ pub(super) fn largest_distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measu
     a.support().iter().flat_map(|&i| from(i)).fold(0.0, f64::max)
 }
 
-/// The largest cost of a matrix.
+/// Computes the largest cost of a matrix.
 pub(super) fn largest_cost(costs: &MatrixView<'_>) -> f64 {
     let row = |i: usize| (0..costs.columns()).map(move |j| costs.entry(i, j));
     (0..costs.rows()).flat_map(row).fold(0.0, f64::max)

@@ -1,34 +1,34 @@
-//! Problems between points with coordinates, of which only those with mass are read.
+//! Problems between points with coordinates; only points with mass are read.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::exact::Solution;
-use super::exact::order::compare;
+use super::answer::{Answer, Potentials};
+use super::exact::line::Line;
 use super::matrix::MatrixView;
-use super::penalty::Penalty;
-use super::problem::{Duals, Potentials, QUICK_ARCS};
+use super::potentials::c_transform;
+use super::relax::Penalty;
+use super::route::QUICK_ARCS;
+use super::sides::compare;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::metric::period::{apart, that_matter, wrapped};
 use crate::metric::{Geometry, GroundMetric, Kernel, MapCoordinates, PointMetric};
-use crate::tree::Coupling;
 use crate::wide::for_wide_registers;
 
-/// Two measures on the points that have mass, with their metric.
+/// Two measures on the points with mass, with their metric.
 pub(super) struct PointProblem<'a> {
     pub(super) metric: GroundMetric,
-    /// The two, one after the other.
+    /// Both measures, on the points of the metric.
     measures: Measures,
-    /// How coordinates are compared.
     kind: Geometry,
-    /// What the points of the metric are called outside: rows of `x`, and where there is a `y`, before
-    /// or after those of the first measure rows of that.
+    /// For each point of the metric its row in `x`, or in `y`: with a `y`, the points of one
+    /// measure come before those of the other.
     names: Vec<u32>,
     x: MatrixView<'a>,
     y: Option<MatrixView<'a>>,
-    /// Where each point has a penalty of its own: those of the metric's points on either side.
+    /// Penalties of the metric's points on either side, if each point has its own.
     penalties: [Vec<f64>; 2],
 }
 
@@ -46,7 +46,7 @@ impl<'a> PointProblem<'a> {
             let mut used = [a.support(), b.support()].concat();
             used.sort_unstable();
             used.dedup();
-            // Two measures without mass live somewhere, too.
+            // A metric has at least one point, also for two measures without mass.
             used.extend((used.is_empty() && x.rows() > 0).then_some(0));
             let metric = metric_of(&[(&x, &used)], &kind).map_err(|error| renamed(error, &used))?;
             let measures = placed([(a, &used, 0), (b, &used, 0)], used.len());
@@ -62,7 +62,7 @@ impl<'a> PointProblem<'a> {
         }
         let (left, right) = (a.support(), b.support());
         let count = left.len() + right.len();
-        // Whoever comes first in the call: the distances, and so all bits, are the same.
+        // The order does not depend on the call, so all bits are equal in both directions.
         let (names, sets, starts) = if count == 0 {
             (vec![0], [(&x, &[0][..]), (&y, &[][..])], [0, 0])
         } else if comes_first((b, &y), (a, &x)) {
@@ -85,14 +85,13 @@ impl<'a> PointProblem<'a> {
         self.measures.row(1)
     }
 
-    /// The number of points that there are for either measure, with and without mass.
+    /// Returns the numbers of points of both measures, with and without mass.
     pub(super) fn sizes(&self) -> [usize; 2] {
         [self.x.rows(), self.y.as_ref().unwrap_or(&self.x).rows()]
     }
 
-    /// Takes over penalties of all points on either side. Points that have none, as they are of the
-    /// other set or there are too few, get 0: the former have no mass there, and the latter is refused
-    /// before anything is solved.
+    /// Reads the penalties of all points on either side. Points without an entry get 0: those of
+    /// the other set have no mass on that side, and a later check refuses lists that are too short.
     pub(super) fn read_penalties(&mut self, sides: [&[f64]; 2]) {
         let of_side = |prices: &[f64]| {
             let names = self.names.iter();
@@ -101,57 +100,74 @@ impl<'a> PointProblem<'a> {
         self.penalties = sides.map(of_side);
     }
 
-    /// The penalties that were taken over, by the numbers of the metric's points.
+    /// Returns the penalties in the numbering of the metric.
     pub(super) fn penalty(&self) -> Penalty<'_> {
         let [left, right] = &self.penalties;
         Penalty::OfPoints([left, right])
     }
 
-    /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
-    pub(super) fn rename(&self, plan: &mut Coupling, duals: [&mut Duals; 2]) {
-        for end in plan.left.iter_mut().chain(&mut plan.right) {
-            *end = self.names[*end as usize];
-        }
-        for dual in duals.into_iter().flatten() {
-            dual.0 = self.names[dual.0] as usize;
-        }
+    /// Returns the number of a point in the call.
+    pub(super) fn name(&self, point: usize) -> usize {
+        self.names[point] as usize
     }
 
-    /// The points with mass on either side, by the numbers that they have outside.
+    /// Returns the points with mass on either side, in the numbering of the call.
     pub(super) fn masses(&self) -> [Vec<(usize, f64)>; 2] {
         let named = |(point, mass): (usize, f64)| (self.names[point] as usize, mass);
         [self.a(), self.b()].map(|measure| measure.iter().map(named).collect())
     }
 
-    /// Dual values of all rows of `x` and of `y`, or twice of `x`.
-    pub(super) fn potentials(&self, solution: &Solution, most: Penalty<'_>) -> Result<Potentials> {
-        let kind = &self.kind;
+    /// Extends the dual values of an answer to all rows of `x` and of `y`, or of `x` on both sides.
+    pub(super) fn potentials(&self, answer: &Answer, most: Penalty<'_>) -> Result<Potentials> {
+        let (whole, [n, m]) = self.whole()?;
+        if self.y.is_none() {
+            return Ok(answer.on_metric(&whole, most));
+        }
+        let is_of_points = matches!(most, Penalty::OfPoints(_));
+        if is_of_points || (!whole.is_metric() && Line::of(&whole).is_none()) {
+            let columns: Vec<usize> = (n..n + m).collect();
+            let row = |i: usize, out: &mut [f64]| whole.block(&[i], &columns, out);
+            return Ok(answer.extended(n, m, most, row));
+        }
+        let mut stacked = answer.clone();
+        stacked.right.iter_mut().for_each(|dual| dual.0 += n);
+        let Potentials { mut left, mut right } = stacked.on_metric(&whole, most);
+        left.truncate(n);
+        right.drain(..n);
+        Ok(Potentials { left, right })
+    }
+
+    /// Computes the rates at all rows that dual values of points with mass on the other side allow.
+    pub(super) fn rates(&self, [left, right]: [&[(usize, f64)]; 2]) -> Result<Potentials> {
+        let (whole, [n, m]) = self.whole()?;
+        let first = if self.y.is_some() { n } else { 0 };
+        let right: Vec<_> = right.iter().map(|&(j, v)| (first + j, v)).collect();
+        let of_columns = c_transform(&whole, first..first + m, left, f64::INFINITY);
+        let of_rows = c_transform(&whole, 0..n, &right, f64::INFINITY);
+        Ok(Potentials { left: of_rows, right: of_columns })
+    }
+
+    /// Creates the metric of all rows of `x`, and of `y` after them if there is one, and counts both.
+    fn whole(&self) -> Result<(GroundMetric, [usize; 2])> {
         let all: Vec<u32> = (0..self.x.rows() as u32).collect();
         let Some(y) = &self.y else {
-            return Ok(solution.on_metric(&metric_of(&[(&self.x, &all)], kind)?, most));
+            return Ok((metric_of(&[(&self.x, &all)], &self.kind)?, [all.len(); 2]));
         };
         let others: Vec<u32> = (0..y.rows() as u32).collect();
-        let whole = metric_of(&[(&self.x, &all), (y, &others)], kind).map_err(|error| {
+        let whole = metric_of(&[(&self.x, &all), (y, &others)], &self.kind);
+        let sizes = [all.len(), others.len()];
+        let named = |error| {
             let names = [&all[..], &others].concat();
-            in_two_sets(error, &names, &(all.len()..names.len()))
-        })?;
-        if let Penalty::OfPoints(_) = most {
-            let columns: Vec<usize> = (all.len()..all.len() + others.len()).collect();
-            let row = |i: usize, out: &mut [f64]| whole.block(&[i], &columns, out);
-            return Ok(solution.extended(all.len(), others.len(), most, row));
-        }
-        let mut stacked = solution.clone();
-        stacked.right.iter_mut().for_each(|dual| dual.0 += all.len());
-        let Potentials { mut left, mut right } = stacked.on_metric(&whole, most);
-        left.truncate(all.len());
-        right.drain(..all.len());
-        Ok(Potentials { left, right })
+            in_two_sets(error, &names, &(sizes[0]..names.len()))
+        };
+        Ok((whole.map_err(named)?, sizes))
     }
 }
 
-/// The costs from every row of `x` to every row of `y`, where all have mass, they are few and their
-/// coordinates are as they should be; `None` where a `PointProblem` has to say what is wrong, or is
-/// the faster way. For ten points, to lay out a metric would take as long as to solve the problem.
+/// Computes the costs from every row of `x` to every row of `y`, if all are valid, few and have mass.
+///
+/// Returns `None` if the input is invalid, where `PointProblem` returns the error, or if that is
+/// faster. For ten points, creating a metric would take as long as solving the problem.
 pub fn table_of_few(
     masses: [&[f64]; 2],
     [x, y]: [&MatrixView<'_>; 2],
@@ -200,13 +216,13 @@ pub fn table_of_few(
     Some(costs)
 }
 
-/// Points whose distances are computed side by side: rows of ten or thirty are too short for what a
-/// compiler makes of loops over them.
+/// Points of a panel, whose distances are computed in parallel lanes. Compilers vectorize loops
+/// over rows of ten or thirty coordinates badly.
 const LANES: usize = 8;
 
 for_wide_registers! {
-    /// Distances from points to others, [`LANES`] of them in a panel, coordinate after coordinate; −1 where
-    /// digits are lost. Whether there is no such.
+    /// Computes distances from points to panels of [`LANES`] others, stored coordinate by
+    /// coordinate. A distance that loses digits is −1; returns whether there is none.
     fill_table, fill_table_wide,
     (
         points: &[f64],
@@ -245,7 +261,7 @@ for_wide_registers! {
     }
 }
 
-/// What the differences of a coordinate add to sums.
+/// Adds the terms of one coordinate to the sums of the lanes.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn add(kernel: Kernel, sums: &mut [f64; LANES], others: &[f64; LANES], apart: impl Fn(f64) -> f64) {
@@ -259,10 +275,10 @@ fn add(kernel: Kernel, sums: &mut [f64; LANES], others: &[f64; LANES], apart: im
     }
 }
 
-/// Coordinates below this have differences whose squares, and their sums, are finite.
+/// Bound on coordinates below which squares of differences, and sums of squares, are finite.
 const NEAR: f64 = 1e140;
 
-/// The metric of some rows of each set, one set after the other.
+/// Creates the metric of some rows of each set, one set after the other.
 fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], geometry: &Geometry) -> Result<GroundMetric> {
     let count = sets.iter().map(|(_, used)| used.len()).sum();
     let dim = sets[0].0.columns();
@@ -275,22 +291,22 @@ fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], geometry: &Geometry) -> Result<
     GroundMetric::from_points(dim, coordinates, geometry.clone())
 }
 
-/// Measures with the numbers that their points have among those in use, from some number on, of `count`.
+/// Renumbers measures by positions in their lists of used points, plus an offset.
 fn placed(measures: [(&Measure<'_>, &[u32], usize); 2], count: usize) -> Measures {
     let rows = measures.map(|(measure, used, first)| {
         let mut after = 0;
         measure.iter().map(move |(point, mass)| {
-            // Both lists increase, and every point is in use: the search goes on where it was.
+            // Both lists increase, and the list has every point, so the search resumes.
             while (used[after] as usize) < point {
                 after += 1;
             }
             (first + after, mass)
         })
     });
-    Measures::from_rows_or_empty(count, rows).expect("the same masses")
+    Measures::from_rows_or_empty(count, rows).expect("the masses are those of valid measures")
 }
 
-/// Whether a measure with its points comes before another, in an order of no meaning.
+/// Returns whether a measure with its points precedes another in an arbitrary total order.
 fn comes_first(
     (a, x): (&Measure<'_>, &MatrixView<'_>),
     (b, y): (&Measure<'_>, &MatrixView<'_>),
@@ -311,7 +327,7 @@ fn comes_first(
     by_masses.then_with(by_points) == Ordering::Less
 }
 
-/// An error about one of two sets, by the number that the point has there.
+/// Translates an error about a point to its number in its set.
 fn in_two_sets(error: Error, names: &[u32], of_y: &Range<usize>) -> Error {
     let is_right = matches!(
         error,
@@ -322,7 +338,7 @@ fn in_two_sets(error: Error, names: &[u32], of_y: &Range<usize>) -> Error {
     if is_right { Error::RightPoints { cause: Box::new(error) } } else { error }
 }
 
-/// An error with the number that the point has outside.
+/// Translates an error about a point to its number in the call.
 fn renamed(error: Error, names: &[u32]) -> Error {
     let name = |point: usize| names[point] as usize;
     match error {

@@ -1,12 +1,12 @@
-//! Barycenters on a tree: the measure with the least mean distance to several.
+//! Barycenters on a tree: measures with the least mean distance to several measures.
 //!
 //! With y(v) the mass of the barycenter below v and m_k(v) that of measure k,
 //!
 //!   min Σ_v length(v)·Σ_k ω_k·|y(v) − m_k(v)|,  y ≥ 0 at the leaves, y(root) = 1.
 //!
-//! Every edge alone would have the weighted median of the masses below it, but medians of children
+//! A single edge would have the weighted median of the masses below it, but medians of children
 //! need not add up to that of their parent. As a program of `convex` it is solved exactly: a leaf
-//! is a line of slope 0 from 0 to 1, and an edge bends at the mass of every measure below it.
+//! is a line of slope 0 from 0 to 1, and an edge adds a kink at the mass of every measure below it.
 
 use super::Tree;
 use super::convex::{ConvexFunction, ConvexPieces};
@@ -16,16 +16,16 @@ use crate::memory;
 use crate::progress::{Counter, Progress};
 use crate::steps::BARYCENTER;
 
-/// The total mass of every measure, as a whole number.
+/// Integer total mass of every measure.
 const WHOLE: i64 = 1 << 60;
 
-/// Masses below this are the rounding of sums: 2⁻⁴⁵ of all.
+/// Masses below this, 2⁻⁴⁵ of the total, are rounding errors of sums.
 const DUST: i64 = WHOLE >> 45;
 
-/// Nodes between two calls of `progress`.
-const ASKED: usize = 1 << 10;
+/// Nodes between two progress reports.
+const NODES_PER_REPORT: usize = 1 << 10;
 
-/// The mass of one measure below a node, and the weight of that measure.
+/// Mass of one measure below a node, with the measure's weight.
 #[derive(Clone, Copy)]
 struct MassBelow {
     node: u32,
@@ -34,20 +34,22 @@ struct MassBelow {
 }
 
 impl Tree {
-    /// The mass at every point of a measure with the least weighted sum of
-    /// [distances](Tree::distance) to the measures. All have equal masses; without weights all count
-    /// the same.
+    /// Computes a barycenter: the mass at every point of a measure with the least weighted sum of
+    /// [distances](Tree::distance) to the measures. All measures have equal total mass; by default,
+    /// weights are equal.
     ///
-    /// Barycenters are seldom unique: every point between two is a barycenter of those. The choice is
-    /// deterministic. Masses below 2⁻⁴⁵ of the total are rounding, and go to the largest.
+    /// Barycenters are seldom unique: every point between two points is a barycenter of these. The
+    /// choice is deterministic. Masses below 2⁻⁴⁵ of the total are rounding errors and are added to
+    /// the largest mass.
     ///
     /// # Errors
-    /// No measures, measures on other points than the tree's or of different masses, a number of
-    /// weights other than that of measures, weights that are negative, not finite or all 0,
-    /// [`Error::Memory`], and [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
+    /// No measures; measures on other points than the tree's or of different masses; a number of
+    /// weights other than the number of measures; weights that are negative, not finite or all 0;
+    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
-    /// O((n + e) log n) for n nodes and e the number of nodes above the points of each measure.
+    /// O((n + e) log n) for n nodes, where e is the total number of nodes above the points of each
+    /// measure.
     ///
     /// # Example
     /// ```
@@ -65,14 +67,14 @@ impl Tree {
     ) -> Result<Vec<f64>> {
         measures.check_points(self.leaves())?;
         Measures::check_all_balanced(&[measures])?;
-        let weights = checked(weights, measures.len())?;
+        let weights = check_weights(weights, measures.len())?;
         let counter = Counter::new(BARYCENTER, self.nodes(), progress);
         let below = self.masses_below(measures, &weights, &counter)?;
-        let lengths = self.cheapest(&below, weights.iter().sum(), &counter)?;
+        let lengths = self.optimal_units(&below, weights.iter().sum(), &counter)?;
         Ok(masses(&lengths, measures.row(0).total()))
     }
 
-    /// The masses of all measures below all nodes where they are not 0, by node.
+    /// Computes the nonzero masses of all measures below all nodes, sorted by node.
     fn masses_below(
         &self,
         measures: &Measures,
@@ -85,7 +87,7 @@ impl Tree {
         let mut above = Vec::new();
         for (measure, &weight) in measures.iter().zip(weights) {
             counter.add(0)?;
-            for (point, units) in whole(&measure) {
+            for (point, units) in integer_masses(&measure) {
                 masses[point] = units;
                 let mut node = point;
                 while node != self.root() && !std::mem::replace(&mut seen[node], true) {
@@ -110,8 +112,8 @@ impl Tree {
         Ok(all)
     }
 
-    /// The masses of the leaves in whole numbers.
-    fn cheapest(
+    /// Computes the optimal integer masses of the leaves.
+    fn optimal_units(
         &self,
         below: &[MassBelow],
         weight: f64,
@@ -125,25 +127,25 @@ impl Tree {
         let mut waiting: Vec<Option<ConvexFunction>> = vec![None; self.nodes()];
         let mut rest = below;
         for v in 0..self.root() {
-            if v.is_multiple_of(ASKED) {
-                counter.add(ASKED.min(self.root() - v))?;
+            if v.is_multiple_of(NODES_PER_REPORT) {
+                counter.add(NODES_PER_REPORT.min(self.root() - v))?;
             }
             let count = rest.iter().take_while(|entry| entry.node as usize == v).count();
             let (here, after) = rest.split_at(count);
             rest = after;
             let own = waiting[v].take().unwrap_or_else(|| pieces.line(0, 0.0, WHOLE, v as u32));
-            let bent = bend(&mut pieces, own, self.shape.length[v], here, weight);
+            let own = add_edge_cost(&mut pieces, own, self.shape.length[v], here, weight);
             let parent = &mut waiting[self.shape.parent[v] as usize];
             let joined = match parent.take() {
-                Some(other) => pieces.join(other, bent),
-                None => bent,
+                Some(other) => pieces.join(other, own),
+                None => own,
             };
-            *parent = Some(pieces.until(joined, WHOLE));
+            *parent = Some(pieces.truncate(joined, WHOLE));
         }
         let mut lengths = vec![0; self.leaves()];
         match waiting[self.root()] {
             Some(root) => {
-                pieces.taken(root, WHOLE, |leaf, length| lengths[leaf as usize] += length);
+                pieces.for_each_up_to(root, WHOLE, |leaf, length| lengths[leaf as usize] += length);
             }
             None => lengths[0] = WHOLE, // one point
         }
@@ -151,7 +153,7 @@ impl Tree {
     }
 }
 
-/// Whole numbers as masses of this total; masses below [`DUST`] go to the largest.
+/// Converts integers to masses of the given total; masses below [`DUST`] are added to the largest.
 fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
     let dust: i64 = lengths.iter().filter(|length| **length < DUST).sum();
     let largest = (0..lengths.len()).max_by_key(|&i| lengths[i]);
@@ -164,8 +166,8 @@ fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
     lengths.iter().enumerate().map(mass).collect()
 }
 
-/// Adds the cost of an edge; measures that are not named have no mass below it.
-fn bend(
+/// Adds the cost of an edge; measures not in `here` have no mass below it.
+fn add_edge_cost(
     pieces: &mut ConvexPieces,
     mut f: ConvexFunction,
     length: f64,
@@ -178,13 +180,14 @@ fn bend(
     let mut absent = weight;
     for entry in here {
         absent -= entry.weight;
-        f = pieces.bend(f, entry.mass, length * entry.weight);
+        f = pieces.add_kink(f, entry.mass, length * entry.weight);
     }
-    pieces.bend(f, 0, length * absent.max(0.0))
+    pieces.add_kink(f, 0, length * absent.max(0.0))
 }
 
-/// The masses of a measure as whole numbers that add up to [`WHOLE`]; the largest takes the rounding.
-fn whole(measure: &Measure<'_>) -> Vec<(usize, i64)> {
+/// Converts the masses of a measure to integers that add up to [`WHOLE`]; the largest absorbs the
+/// rounding.
+fn integer_masses(measure: &Measure<'_>) -> Vec<(usize, i64)> {
     let factor = WHOLE as f64 / measure.total();
     let mut units: Vec<(usize, i64)> =
         measure.iter().map(|(point, mass)| (point, (mass * factor) as i64)).collect();
@@ -195,8 +198,8 @@ fn whole(measure: &Measure<'_>) -> Vec<(usize, i64)> {
     units
 }
 
-/// The weights of so many measures.
-fn checked(weights: Option<&[f64]>, count: usize) -> Result<Vec<f64>> {
+/// Checks and returns the weights of `count` measures.
+fn check_weights(weights: Option<&[f64]>, count: usize) -> Result<Vec<f64>> {
     let bad =
         |value: String, expected| Err(Error::BadOption { option: "weights", value, expected });
     if count == 0 {

@@ -1,37 +1,38 @@
-//! Convex functions of the mass below a node, and the cheapest mass for every leaf.
+//! Convex piecewise linear functions of the mass below a node, for optimal masses of the leaves.
 //!
-//! Unbalanced transport and barycenters on a tree are one kind of program: a mass y(v) for every
-//! node, at a node the sum of its children's, that minimizes a sum of terms c·|y(v) − m|. From the
-//! leaves up, let f(v, y) be the least that the nodes of a subtree cost when its mass is y. Then
+//! Unbalanced transport and barycenters on a tree are programs of the same kind: a mass y(v) for
+//! every node, at a node the sum of its children's, that minimizes a sum of terms c·|y(v) − m|.
+//! From the leaves up, let f(v, y) be the least cost of the nodes of a subtree with mass y. Then
 //! f(v) is the infimal convolution of the children's functions plus the terms of v.
 //!
-//! **Invariant.** A function lives on an interval and is a sequence of pieces, each a slope and a
-//! length, whose slopes never decrease. Infimal convolution is then the pieces of both, sorted by
-//! slope ([`ConvexPieces::join`]). A term c·|y − m| cuts the sequence at m, takes c from the slopes
-//! before and adds c to those after ([`ConvexPieces::bend`]). A piece belongs to the leaf whose mass it is,
-//! and what is cut from it belongs to the same leaf; the pieces of a leaf stay in their order. The
-//! cheapest way to have mass y is to take the first pieces up to y: their lengths are the masses of
-//! the leaves ([`ConvexPieces::taken`]), without a pass down the tree.
+//! **Invariant.** A function is defined on an interval and is a sequence of pieces, each with a
+//! slope and a length, whose slopes never decrease. The infimal convolution merges the pieces of
+//! both functions by slope ([`ConvexPieces::join`]). A term c·|y − m| cuts the sequence at m,
+//! subtracts c from the slopes before and adds c to those after ([`ConvexPieces::add_kink`]). A
+//! piece belongs to the leaf whose mass it is, and so do both parts of a piece that is cut; the
+//! pieces of a leaf keep their order. The optimal masses for total mass y are the lengths of the
+//! first pieces up to y ([`ConvexPieces::for_each_up_to`]), without a pass down the tree.
 //!
-//! Lengths are integers, so that cuts are exact. The pieces are nodes of a treap with lazy additions
-//! to the slopes below a node.
+//! Lengths are integers, so cuts are exact. The pieces are nodes of a treap with lazy additions to
+//! the slopes of subtrees.
 //!
 //! # Complexity
-//! [`bend`](ConvexPieces::bend) is O(log n) and [`join`](ConvexPieces::join) O(k log(n/k + 1)) for the smaller
-//! number k of pieces, expected over priorities, which come from the numbers of pieces and not from
-//! the data; n pieces joined in any order take O(n log n) in all.
+//! [`add_kink`](ConvexPieces::add_kink) is O(log n) and [`join`](ConvexPieces::join)
+//! O(k log(n/k + 1)) for the smaller number k of pieces, in expectation over priorities, which are
+//! hashes of the piece numbers and do not depend on the data; joining n pieces in any order takes
+//! O(n log n) in total.
 
-/// No piece.
+/// Absent child.
 const NONE: u32 = u32::MAX;
 
-/// A function on an interval that begins at `start`.
+/// A convex function on an interval that begins at `start`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConvexFunction {
     root: u32,
     start: i64,
 }
 
-/// The pieces of all functions.
+/// Pieces of all functions.
 #[derive(Debug, Default)]
 pub(super) struct ConvexPieces {
     pieces: Vec<Piece>,
@@ -40,10 +41,10 @@ pub(super) struct ConvexPieces {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     slope: f64,
-    /// To be added to all slopes below in the treap.
+    /// Pending addition to all slopes of the subtrees.
     pending: f64,
     length: i64,
-    /// The length of this piece and of all below it.
+    /// Length of this piece and of its subtrees.
     total: i64,
     leaf: u32,
     priority: u32,
@@ -56,10 +57,10 @@ impl ConvexPieces {
         Self { pieces: Vec::with_capacity(count) }
     }
 
-    /// Memory of a piece.
+    /// Memory of a piece in bytes.
     pub(super) const BYTES: u64 = size_of::<Piece>() as u64;
 
-    /// A function with one piece.
+    /// Creates a function with one piece.
     pub(super) fn line(
         &mut self,
         start: i64,
@@ -70,31 +71,36 @@ impl ConvexPieces {
         ConvexFunction { root: self.add(slope, length, leaf), start }
     }
 
-    /// The least of f(x) + g(y − x) over x, as a function of y.
+    /// Computes the infimal convolution of f and g: min over x of f(x) + g(y − x).
     pub(super) fn join(&mut self, f: ConvexFunction, g: ConvexFunction) -> ConvexFunction {
         ConvexFunction { root: self.union(f.root, g.root), start: f.start + g.start }
     }
 
-    /// f(y) + change·|y − at|.
-    pub(super) fn bend(&mut self, f: ConvexFunction, at: i64, change: f64) -> ConvexFunction {
+    /// Computes f(y) + change·|y − at|.
+    pub(super) fn add_kink(&mut self, f: ConvexFunction, at: i64, change: f64) -> ConvexFunction {
         let (before, after) = self.cut(f.root, at - f.start);
         self.raise(before, -change);
         self.raise(after, change);
         ConvexFunction { root: self.concat(before, after), start: f.start }
     }
 
-    /// The function restricted to arguments up to `end`.
-    pub(super) fn until(&mut self, f: ConvexFunction, end: i64) -> ConvexFunction {
+    /// Restricts a function to arguments up to `end`.
+    pub(super) fn truncate(&mut self, f: ConvexFunction, end: i64) -> ConvexFunction {
         ConvexFunction { root: self.cut(f.root, end - f.start).0, start: f.start }
     }
 
-    /// Calls `take` with a leaf and a length for every piece up to `at`.
-    pub(super) fn taken(&mut self, f: ConvexFunction, at: i64, mut take: impl FnMut(u32, i64)) {
+    /// Calls `visit` with the leaf and the length of every piece up to `at`.
+    pub(super) fn for_each_up_to(
+        &mut self,
+        f: ConvexFunction,
+        at: i64,
+        mut visit: impl FnMut(u32, i64),
+    ) {
         let mut stack = vec![self.cut(f.root, at - f.start).0];
         while let Some(root) = stack.pop() {
             if root != NONE {
                 let piece = self.pieces[root as usize];
-                take(piece.leaf, piece.length);
+                visit(piece.leaf, piece.length);
                 stack.extend([piece.before, piece.after]);
             }
         }
@@ -125,8 +131,8 @@ impl ConvexPieces {
         }
     }
 
-    /// Adds `pending` to the nodes next below; returns the piece.
-    fn settled(&mut self, root: u32) -> Piece {
+    /// Pushes the pending addition down to the children; returns the piece.
+    fn push_down(&mut self, root: u32) -> Piece {
         let piece = self.pieces[root as usize];
         if piece.pending != 0.0 {
             self.raise(piece.before, piece.pending);
@@ -136,8 +142,8 @@ impl ConvexPieces {
         piece
     }
 
-    /// Replaces the subtrees of the root; returns the root.
-    fn with_below(&mut self, root: u32, before: u32, after: u32) -> u32 {
+    /// Sets the children of a root; returns the root.
+    fn set_children(&mut self, root: u32, before: u32, after: u32) -> u32 {
         let below = self.total(before) + self.total(after);
         let piece = self.at(root);
         (piece.before, piece.after) = (before, after);
@@ -145,68 +151,69 @@ impl ConvexPieces {
         root
     }
 
-    /// The pieces up to `length`, and those after; one of them may be cut in two.
+    /// Splits a sequence into the pieces up to `length` and those after; cuts a piece if necessary.
     fn cut(&mut self, root: u32, length: i64) -> (u32, u32) {
-        let (first, cut, rest) = self.parted(root, length);
-        // The new piece is concatenated from the root, so that its priority finds its place.
+        let (first, cut, rest) = self.split_at(root, length);
+        // The cut piece is concatenated, so that its priority determines its place.
         (first, self.concat(cut, rest))
     }
 
-    /// The pieces up to `length`, the rest of the one that is cut there, and those after it.
-    fn parted(&mut self, root: u32, length: i64) -> (u32, u32, u32) {
+    /// Splits a sequence into the pieces up to `length`, the rest of the piece cut there, and those
+    /// after it.
+    fn split_at(&mut self, root: u32, length: i64) -> (u32, u32, u32) {
         if root == NONE || length <= 0 {
             return (NONE, NONE, root);
         }
         if length >= self.total(root) {
             return (root, NONE, NONE);
         }
-        let piece = self.settled(root);
+        let piece = self.push_down(root);
         let before = self.total(piece.before);
         if length <= before {
-            let (first, cut, rest) = self.parted(piece.before, length);
-            return (first, cut, self.with_below(root, rest, piece.after));
+            let (first, cut, rest) = self.split_at(piece.before, length);
+            return (first, cut, self.set_children(root, rest, piece.after));
         }
         let within = length - before;
         if within >= piece.length {
-            let (rest, cut, last) = self.parted(piece.after, within - piece.length);
-            return (self.with_below(root, piece.before, rest), cut, last);
+            let (rest, cut, last) = self.split_at(piece.after, within - piece.length);
+            return (self.set_children(root, piece.before, rest), cut, last);
         }
         let cut = self.add(piece.slope, piece.length - within, piece.leaf);
         self.at(root).length = within;
-        (self.with_below(root, piece.before, NONE), cut, piece.after)
+        (self.set_children(root, piece.before, NONE), cut, piece.after)
     }
 
-    /// One sequence after the other.
+    /// Concatenates two sequences.
     fn concat(&mut self, first: u32, second: u32) -> u32 {
         if first == NONE || second == NONE {
             return first.min(second);
         }
         if self.at(first).priority >= self.at(second).priority {
-            let piece = self.settled(first);
+            let piece = self.push_down(first);
             let after = self.concat(piece.after, second);
-            return self.with_below(first, piece.before, after);
+            return self.set_children(first, piece.before, after);
         }
-        let piece = self.settled(second);
+        let piece = self.push_down(second);
         let before = self.concat(first, piece.before);
-        self.with_below(second, before, piece.after)
+        self.set_children(second, before, piece.after)
     }
 
-    /// The pieces with slopes below this one, and the others. Of equal slopes the older piece comes
-    /// first: were it the one with the larger priority, the treap would become a list.
+    /// Splits a sequence into the pieces with slopes below this one, and the others. Ties go to the
+    /// older piece; if they went to the larger priority, the treap would degenerate to a list.
     fn split(&mut self, root: u32, slope: f64, number: u32) -> (u32, u32) {
         if root == NONE {
             return (NONE, NONE);
         }
-        let piece = self.settled(root);
+        let piece = self.push_down(root);
         if (piece.slope, root) < (slope, number) {
             let (below, above) = self.split(piece.after, slope, number);
-            return (self.with_below(root, piece.before, below), above);
+            return (self.set_children(root, piece.before, below), above);
         }
         let (below, above) = self.split(piece.before, slope, number);
-        (below, self.with_below(root, above, piece.after))
+        (below, self.set_children(root, above, piece.after))
     }
 
-    /// All pieces of two sequences in the order of their slopes.
+    /// Merges two sequences by slope.
     fn union(&mut self, first: u32, second: u32) -> u32 {
         if first == NONE || second == NONE {
             return first.min(second);
@@ -216,14 +223,14 @@ impl ConvexPieces {
         } else {
             (second, first)
         };
-        let piece = self.settled(root);
+        let piece = self.push_down(root);
         let (below, above) = self.split(other, piece.slope, root);
         let (before, after) = (self.union(piece.before, below), self.union(piece.after, above));
-        self.with_below(root, before, after)
+        self.set_children(root, before, after)
     }
 }
 
-/// A pseudorandom number: the finalizer of a 32-bit hash.
+/// Returns a pseudorandom number: the finalizer of a 32-bit hash.
 fn scrambled(number: u32) -> u32 {
     let mut x = number.wrapping_add(0x9e37_79b9);
     x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -237,7 +244,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The same function as a table of its values at whole numbers from `start` on.
+    /// Reference: the values of a function at integers from `start` on.
     #[derive(Clone, Debug)]
     struct Table {
         start: i64,
@@ -256,7 +263,7 @@ mod tests {
             Self { start: self.start + other.start, values }
         }
 
-        fn bend(mut self, at: i64, change: f64) -> Self {
+        fn add_kink(mut self, at: i64, change: f64) -> Self {
             for (k, value) in (self.start..).zip(&mut self.values) {
                 *value += change * (k - at).abs() as f64;
             }
@@ -264,10 +271,10 @@ mod tests {
         }
     }
 
-    /// The slopes of a function, one for every unit of length.
+    /// Writes the slopes of a function, one for every unit of length.
     fn slopes(pieces: &mut ConvexPieces, root: u32, out: &mut Vec<f64>) {
         if root != NONE {
-            let piece = pieces.settled(root);
+            let piece = pieces.push_down(root);
             slopes(pieces, piece.before, out);
             out.extend(std::iter::repeat_n(piece.slope, piece.length as usize));
             slopes(pieces, piece.after, out);
@@ -293,7 +300,7 @@ mod tests {
                     Some((f, known)) => (pieces.join(f, line), known.join(&table)),
                     None => (line, table),
                 };
-                whole = Some((pieces.bend(f, at, change), table.bend(at, change)));
+                whole = Some((pieces.add_kink(f, at, change), table.add_kink(at, change)));
             }
             let (f, table) = whole.expect("a line");
             prop_assert_eq!(f.start, table.start);

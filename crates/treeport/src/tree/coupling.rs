@@ -1,4 +1,4 @@
-//! The plan behind a tree-Wasserstein distance: greedy matching from the leaves up.
+//! Transport plans of a tree: greedy matching from the leaves up.
 
 use super::Tree;
 use super::matching::{MassMove, Matching, Surplus};
@@ -8,32 +8,32 @@ use crate::measure::Measure;
 /// A transport plan as sparse triples: `mass[k]` moves from point `left[k]` to point `right[k]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coupling {
-    /// Where mass comes from.
+    /// Source points.
     pub left: Vec<u32>,
-    /// Where it goes.
+    /// Target points.
     pub right: Vec<u32>,
-    /// How much, always above 0.
+    /// Masses, all above 0.
     pub mass: Vec<f64>,
 }
 
 impl Coupling {
-    /// The number of moves.
+    /// Returns the number of moves.
     pub fn len(&self) -> usize {
         self.mass.len()
     }
 
-    /// Whether nothing is moved.
+    /// Returns whether there are no moves.
     pub fn is_empty(&self) -> bool {
         self.mass.is_empty()
     }
 
-    /// (from, to, mass) of every move.
+    /// Iterates over the moves as (from, to, mass).
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let ends = self.left.iter().zip(&self.right);
         ends.zip(&self.mass).map(|((&l, &r), &m)| (l as usize, r as usize, m))
     }
 
-    /// The total of mass times `distance` over all moves.
+    /// Computes the sum of mass times `distance` over all moves.
     pub fn cost(&self, mut distance: impl FnMut(usize, usize) -> f64) -> f64 {
         self.iter().map(|(i, j, mass)| mass * distance(i, j)).sum()
     }
@@ -46,18 +46,19 @@ impl Coupling {
 }
 
 impl Tree {
-    /// An optimal plan for the tree's own distances: mass is matched at the lowest possible node.
+    /// Computes an optimal plan for the tree's own distances: mass is matched at the lowest
+    /// possible node.
     ///
-    /// Shared mass stays where it is. Every step empties one side, so there are at most as many
-    /// moves as the two supports have points together, and the marginals are the two measures up to
-    /// the last bit of each sum; where the totals differ by rounding, the difference is on the
-    /// right-hand side.
+    /// Mass common to both measures stays in place. Every move exhausts a source or a target, so
+    /// there are at most as many moves as points in the two supports. Marginals equal the measures
+    /// up to the last bit of each sum; if the totals differ by rounding, the difference is in the
+    /// right marginal.
     ///
     /// # Errors
-    /// The measures live on other points than the tree's, or their masses differ.
+    /// The measures are on other points than the tree's, or their masses differ.
     ///
     /// # Complexity
-    /// O(s log s) for s points with mass, after the index of [`Tree::distance`].
+    /// O(s log s) for s points with mass, given the index of [`Tree::distance`].
     ///
     /// # Example
     /// ```
@@ -73,22 +74,22 @@ impl Tree {
     }
 }
 
-/// The plans of several trees between the same two measures.
+/// Plans of several trees between the same two measures.
 pub(crate) struct TreePlans {
-    /// Mass that stays where it is in all of them.
+    /// Mass that stays in place in all plans.
     stays: Coupling,
-    /// Points where the measures differ, then the last point where both have mass, if there is one.
+    /// Points where the measures differ, then the last common point of the supports, if any.
     pub(crate) points: Vec<u32>,
-    /// a − b at each of `points`: above 0 where mass leaves, below 0 where it arrives, 0 at the last.
+    /// a − b at each of `points`: above 0 at sources, below 0 at targets, 0 at the common point.
     pub(crate) surplus: Vec<f64>,
     /// Moves between indices of `points`, one tree after the other.
     pub(crate) moves: Vec<MassMove>,
-    /// Where the moves of each tree end.
+    /// End of the moves of each tree.
     pub(crate) ends: Vec<usize>,
 }
 
 impl TreePlans {
-    /// The [`Tree::coupling`] of each tree; what does not depend on the tree is computed once.
+    /// Computes the [`Tree::coupling`] of each tree; the tree-independent part is computed once.
     pub(crate) fn new(trees: &[Tree], a: &Measure<'_>, b: &Measure<'_>) -> Result<Self> {
         let stays = stationary(a, b);
         let surplus = Surplus::new(a, b);
@@ -106,13 +107,13 @@ impl TreePlans {
         Ok(Self { stays, points, surplus, moves, ends })
     }
 
-    /// The plan of one tree.
+    /// Returns the plan of one tree.
     pub(crate) fn of(&self, tree: usize) -> Coupling {
         let begin = tree.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.plan(&self.moves[begin..self.ends[tree]])
     }
 
-    /// The plan of some moves and of the mass that stays.
+    /// Returns the plan of some moves and of the mass that stays in place.
     pub(crate) fn plan(&self, moves: &[MassMove]) -> Coupling {
         let mut plan = self.stays.clone();
         for step in moves {
@@ -122,7 +123,7 @@ impl TreePlans {
         plan
     }
 
-    /// Adds the moves of `tree` for `left`, the surplus that earlier `moves` left.
+    /// Matches `left`, the surplus that remains after `moves`, along `tree`; appends the moves.
     pub(crate) fn match_rest(&self, left: &[f64], tree: &Tree, moves: &mut Vec<MassMove>) {
         let open = (0..).zip(left).filter(|(_, left)| **left != 0.0);
         let places: Vec<u32> = open.map(|(place, _)| place).collect();
@@ -133,7 +134,7 @@ impl TreePlans {
         if rest.is_empty() {
             return;
         }
-        // A rest that is rounding goes where the last mass went, or else to a point of both.
+        // A remainder due to rounding goes to the last target, or else to the common point.
         let last = moves.last().map_or_else(|| self.points.len() as u32 - 1, |step| step.to);
         let place = |k: u32| places.get(k as usize).copied().unwrap_or(last);
         let moved =
@@ -141,13 +142,13 @@ impl TreePlans {
         moves.extend(rest.iter().map(moved));
     }
 
-    /// The two points of a move.
+    /// Returns the two points of a move.
     pub(crate) fn between(&self, step: &MassMove) -> (u32, u32) {
         (self.points[step.from as usize], self.points[step.to as usize])
     }
 }
 
-/// The mass that both measures have at a point, which moves nowhere.
+/// Returns the mass common to both measures, which stays in place.
 fn stationary(a: &Measure<'_>, b: &Measure<'_>) -> Coupling {
     let mut plan = Coupling::default();
     let mut right = b.iter().peekable();

@@ -1,9 +1,9 @@
-//! The tree-Wasserstein distance: one number, many pairs, all pairs.
+//! Tree-Wasserstein distances of one pair, many pairs, or all pairs.
 //!
 //! With f(v) the surplus of mass below v, W_T = Σ length(v)·|f(v)| (\[CTW24\], Theorem 2.1). The
-//! dense loop does just that and costs O(n). Measures usually touch few points, and then the same
-//! sum is taken over the tree that the few leaves span: O(s) for s points that differ, after one
-//! sort that [`Tree::prepare`] does once per measure.
+//! dense loop computes it in O(n). Measures usually have few points; then the sum runs over the
+//! subtree spanned by these leaves: O(s) for s points that differ, after a sort that
+//! [`Tree::prepare`] does once per measure.
 
 use super::Tree;
 use super::index::{AncestorIndex, Depth};
@@ -14,10 +14,10 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
-/// Above this share of the tree's nodes the dense loop is the faster one (see `bench distance`).
+/// Above this share of the tree's nodes the dense loop is faster (`bench distance`).
 const DENSE_SHARE: f64 = 0.15;
 
-/// Memory that one thread reuses from pair to pair.
+/// Reusable workspace of one thread.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     pub(super) stack: Vec<(u32, f64)>,
@@ -25,18 +25,18 @@ pub struct Scratch {
 }
 
 impl Tree {
-    /// Tree-Wasserstein distance between two measures.
+    /// Computes the tree-Wasserstein distance between two measures.
     ///
     /// $$ W_T(\mu, \rho) = \sum_v \mathrm{length}(v)\,|\mu(T_v) - \rho(T_v)| $$
     ///
     /// For many pairs use [`Tree::pairs`] or [`Tree::prepare`], which sort each measure only once.
     ///
     /// # Errors
-    /// The measures live on other points than the tree's, or their masses differ.
+    /// The measures are on other points than the tree's, or their masses differ.
     ///
     /// # Complexity
-    /// O(s log s) for s points with mass, after an O(n log n) index on the first call; O(n) when s
-    /// is a large part of n.
+    /// O(s log s) for s points with mass, after an O(n log n) index at the first call; O(n) if s is
+    /// a large part of n.
     ///
     /// # Example
     /// ```
@@ -55,8 +55,8 @@ impl Tree {
         Ok(self.distance_sorted(a, b))
     }
 
-    /// W_T of measures that are not prepared. Sorting the points of both together is faster than
-    /// merging them first, because half of a merge's branches are mispredicted.
+    /// Computes W_T of measures that are not prepared. Sorting the points of both together is
+    /// faster than merging them first, because half of a merge's branches are mispredicted.
     fn distance_sorted(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let index = self.index();
         let mut order = RankOrder::default();
@@ -75,18 +75,18 @@ impl Tree {
         let mut branches = Vec::with_capacity(leaves.len());
         index.branches(leaves.iter().map(|leaf| leaf.0), &mut branches);
         let leaves = branches.into_iter().zip(leaves).map(|(branch, (rank, s))| (branch, rank, s));
-        // As deep as trees usually are, so that it need not grow.
+        // The usual depth of trees, so that the stack does not grow.
         let mut stack = Vec::with_capacity(64);
         index.cost_along(&mut stack, leaves, Depth::default()).0
     }
 
-    /// The plain loop over all edges, O(n): the judge of the sparse path, and the faster one for
-    /// measures on most points.
+    /// Computes W_T by a plain loop over all edges, O(n): the reference for the sparse algorithm,
+    /// and faster for measures on most points.
     ///
-    /// Masses are taken to be equal; [`Tree::distance`] checks that, this does not.
+    /// Unlike [`Tree::distance`], it does not check that masses are equal.
     ///
     /// # Panics
-    /// If the measures live on another number of points.
+    /// If the measures are on another number of points.
     pub fn distance_dense(&self, a: &Measure<'_>, b: &Measure<'_>, scratch: &mut Scratch) -> f64 {
         let fits = a.check_points(self.leaves()).and(b.check_points(self.leaves()));
         assert!(fits.is_ok(), "measures on the tree's {} points", self.leaves());
@@ -103,11 +103,11 @@ impl Tree {
         total
     }
 
-    /// Distances of many pairs of measures, in parallel.
+    /// Computes distances of many pairs of measures, in parallel.
     ///
     /// # Errors
-    /// As [`Tree::distance`], naming the measures; [`Error::Cancelled`](crate::Error::Cancelled)
-    /// when `progress` (called with the number of pairs done) asks to stop.
+    /// See [`Tree::distance`]; errors name the measures.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress`, which counts pairs, cancels.
     pub fn pairs(
         &self,
         measures: &Measures,
@@ -118,10 +118,11 @@ impl Tree {
         self.prepare(measures)?.pairs(pairs, progress)
     }
 
-    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    /// Computes the distance between measure `i` of `a` and measure `i` of `b` for every `i`, in
+    /// parallel.
     ///
     /// # Errors
-    /// As [`Tree::pairs`], and two sets of different sizes. Measures are numbered within their own
+    /// The sets differ in size; see also [`Tree::pairs`]. Errors number measures within their own
     /// set.
     ///
     /// # Example
@@ -139,7 +140,7 @@ impl Tree {
         b.check_points(self.leaves())?;
         let counter = Counter::new(steps::DISTANCES, a.len(), progress);
         let mut distances = vec![0.0; a.len()];
-        // Every row is used once, so a cut through the tree would cost more than it saves.
+        // Every row is used once, so restricting the tree to few leaves costs more than it saves.
         parallel::try_for_each_with(
             distances.chunks_mut(PAIRS_PER_TASK).enumerate(),
             Scratch::default,
@@ -163,28 +164,31 @@ impl Tree {
         Ok(distances)
     }
 
-    /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
+    /// Computes the distances of all pairs of measures, in parallel: a symmetric matrix, row by
+    /// row.
     ///
     /// # Errors
-    /// As [`Tree::pairs`]; progress counts rows.
+    /// See [`Tree::pairs`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.prepare(measures)?.pairwise(progress)
     }
 
-    /// Distances from every measure of `a` to every measure of `b`, row after row, in parallel.
+    /// Computes distances from every measure of `a` to every measure of `b`, row by row, in
+    /// parallel.
     ///
     /// # Errors
-    /// As [`Tree::pairs`]; progress counts rows of `a`. Measures are numbered within their own set.
+    /// See [`Tree::pairs`]; progress counts rows of `a`. Errors number measures within their own
+    /// set.
     pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.prepare(a)?.cross(&self.prepare(b)?, progress)
     }
 
-    /// The depth-first index, built once.
+    /// Returns the index for ancestor queries, built at the first call.
     pub(crate) fn index(&self) -> &AncestorIndex {
         self.shape.index.get_or_init(|| AncestorIndex::new(self))
     }
 
-    /// The measures with leaf ranks in place of points.
+    /// Renumbers the points of measures by leaf rank.
     pub(super) fn by_rank<'a>(&self, measures: impl Iterator<Item = Measure<'a>>) -> Measures {
         let rank = &self.index().rank;
         let rows = measures.map(|m| m.iter().map(|(point, mass)| (rank[point] as usize, mass)));
@@ -192,7 +196,7 @@ impl Tree {
             .expect("a renumbering of valid measures is valid")
     }
 
-    /// Checks that two measures live on this tree's points and have equal masses.
+    /// Checks that two measures are on this tree's points and have equal masses.
     pub(super) fn check_pair(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
@@ -204,21 +208,22 @@ impl Tree {
     }
 }
 
-/// Pairs in one parallel task: long enough to hide the scheduling of a 1 µs distance.
+/// Pairs per parallel task: enough to hide the scheduling of a 1 µs distance.
 pub(super) const PAIRS_PER_TASK: usize = 256;
 
-/// W_T of two measures on leaf ranks: merge, drop what cancels, sweep the spanned tree.
+/// Computes W_T of two measures on leaf ranks: merges them, drops what cancels, and sweeps the
+/// spanned subtree.
 pub(super) fn sparse(
     index: &AncestorIndex,
     a: &Measure<'_>,
     b: &Measure<'_>,
     scratch: &mut Scratch,
 ) -> f64 {
-    // Up to the root: the surplus that arrives there is the rounding of equal masses.
+    // The surplus that arrives at the root is the rounding error of equal masses.
     index.cost_to(&mut scratch.stack, surpluses(a, b), Depth::default()).0
 }
 
-/// a − b where it is not 0, in increasing order of points.
+/// Iterates over the nonzero entries of a − b in increasing order of points.
 pub(crate) fn surpluses<'a>(
     a: &Measure<'a>,
     b: &Measure<'a>,
@@ -226,7 +231,7 @@ pub(crate) fn surpluses<'a>(
     differences(a, b).filter(|(_, surplus)| *surplus != 0.0)
 }
 
-/// a − b where one of them has mass, in increasing order of points.
+/// Iterates over a − b on the union of the supports, in increasing order of points.
 pub(super) fn differences<'a>(
     a: &Measure<'a>,
     b: &Measure<'a>,

@@ -1,4 +1,4 @@
-//! Measures as sparse ℓ₁ vectors with the same distances.
+//! Embedding of measures as sparse vectors whose ℓ₁ distances are the tree distances.
 
 use super::Tree;
 use crate::error::Result;
@@ -7,21 +7,20 @@ use crate::memory;
 use crate::parallel;
 use crate::sparse::Csr;
 
-/// Most entries computed at once: 256 MiB.
+/// Largest number of entries computed at a time: 256 MiB.
 const AT_ONCE: usize = 1 << 24;
 
 impl Tree {
-    /// One sparse row per measure: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock)
+    /// Embeds measures as sparse rows: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock)
     /// distance of two rows is the tree distance of the measures (\[CTW24\], Corollary 2.2).
     ///
-    /// Columns are nodes; a row has entries only above its points and only where edges are longer
-    /// than 0.
+    /// Columns are nodes; a row has entries only above its points, at edges of positive length.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     ///
     /// # Complexity
-    /// O(k log k) a row for k nodes above its points, in parallel over rows.
+    /// O(k log k) per row for k nodes above its points, in parallel over rows.
     ///
     /// # Example
     /// ```
@@ -35,8 +34,8 @@ impl Tree {
         self.rows_above(measures, |mass, length| mass * length)
     }
 
-    /// Rows of `value(mass below a node, length of its edge)`, for the nodes above a measure's points
-    /// whose edge is longer than 0.
+    /// Returns rows of `value(mass below a node, length of its edge)`, for the nodes above a
+    /// measure's points whose edge has positive length.
     pub(super) fn rows_above(
         &self,
         measures: &Measures,
@@ -70,7 +69,7 @@ impl Tree {
         Ok(csr)
     }
 
-    /// The entries of one row of [`embed`](Self::embed); `below` is 0 everywhere before and after.
+    /// Computes one row of [`embed`](Self::embed); `below` is 0 everywhere before and after.
     pub(super) fn embed_row(&self, measure: &Measure<'_>, below: &mut [f64]) -> Vec<(usize, f64)> {
         self.row_above(measure, below, &|mass, length| mass * length)
     }
@@ -81,7 +80,7 @@ impl Tree {
         below: &mut [f64],
         value: &impl Fn(f64, f64) -> f64,
     ) -> Vec<(usize, f64)> {
-        // Masses are above 0, so a 0 marks a node that no path has reached yet.
+        // Masses are above 0, so 0 marks a node that no path has reached yet.
         let mut touched: Vec<usize> = Vec::new();
         for (point, mass) in measure.iter() {
             below[point] = mass;
@@ -93,7 +92,7 @@ impl Tree {
                     break;
                 }
                 v = parent;
-                below[v] = f64::MIN_POSITIVE; // reached; the true mass is added up next
+                below[v] = f64::MIN_POSITIVE; // marks it as reached; the mass is added up below
             }
         }
         touched.sort_unstable();

@@ -1,63 +1,65 @@
-//! New leaves on a tree that stays as it is, by their distances to old leaves alone.
+//! Attachment of new leaves to an unchanged tree, by their distances to old leaves alone.
 //!
-//! Where distances between new points are known, too, [`Model::extended_on`](crate::Model::extended_on) does
-//! better: here measures that lie wholly on new points come out too near (by 0.25 for samples of 100 points
-//! in R¹⁰), for new leaves do not look at each other, and hang where central old leaves are.
+//! If distances between new points are known as well,
+//! [`Model::extended_on`](crate::Model::extended_on) is more accurate: here the distances of
+//! measures entirely on new points are too small (by 0.25 for samples of 100 points in R¹⁰),
+//! because new leaves ignore each other and are attached near central old leaves.
 //!
-//! A new point hangs by an edge of its own from a place on the path from its nearest old leaf p to the
-//! root. Cutting an edge in two changes no distance among the old leaves. Two numbers are chosen: the
-//! height u of the place above p, and the length of the new edge. An old leaf q whose path joins that
-//! of p at height h is d(p, q) + |u − h| − h away from the place, and the new edge adds its length to
-//! all of these. So for a given u the best length is a weighted mean. The heights that are tried: 0,
-//! half the distance to p, and h of 16 near and 16 other leaves. The one with the least squares of
-//! relative errors to those leaves is taken.
+//! A new point is attached by a new edge to a place on the path from its nearest old leaf p to the
+//! root. Cutting an edge in two changes no distance among the old leaves. Two numbers are chosen:
+//! the height u of the place above p, and the length of the new edge. An old leaf q whose path
+//! joins that of p at height h has distance d(p, q) + |u − h| − h from the place, and the new edge
+//! adds its length to all of these. For a given u the best length is therefore a weighted mean.
+//! Candidate heights are 0, half the distance to p, and h of 16 near and 16 other leaves. The
+//! candidate with the least squared relative errors to those leaves wins.
 //!
 //! Distances of learned trees have another scale than those of points: on words they are shorter,
-//! because mass seldom moves far. So the distances of a new point are multiplied by the mean ratio of
-//! p's distances in the tree to those of the new point, over the leaves that are compared. Without
-//! that, trees of tweets to which half of the words are new err three times as much (0.059, not 0.0195).
+//! because mass seldom moves far. The distances of a new point are therefore multiplied by the mean
+//! ratio of p's distances in the tree to those of the new point, over the compared leaves. Without
+//! this factor, trees of tweets in which half of the words are new have three times the error
+//! (0.059 instead of 0.0195).
 
 use super::Tree;
 use crate::error::{Error, Result};
 
-/// Where a new leaf hangs.
+/// Place and edge length of a new leaf.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attachment {
-    /// An old leaf.
+    /// Nearest old leaf.
     pub leaf: usize,
-    /// How far above it, on the path to the root; at the root where the path is shorter.
+    /// Height above it on the path to the root; the root if the path is shorter.
     pub up: f64,
-    /// The length of the new edge.
+    /// Length of the new edge.
     pub length: f64,
 }
 
-/// The number of near leaves, and of other leaves, that are compared.
-const LOOKED_AT: usize = 16;
+/// Number of near leaves, and of other leaves, in the comparison.
+const COMPARED: usize = 16;
 
-/// A leaf that is compared.
+/// A leaf in the comparison.
 struct NearbyLeaf {
-    /// The distance of the new point.
+    /// Distance from the new point.
     distance: f64,
-    /// Its distance from the nearest leaf in the tree, and the height above that where they meet.
+    /// Distance from the nearest leaf in the tree, and height above it where the paths meet.
     in_tree: f64,
-    parts: f64,
+    meeting_height: f64,
 }
 
 impl NearbyLeaf {
-    /// Its distance from the place `up` above the nearest leaf.
-    fn above(&self, up: f64) -> f64 {
-        self.in_tree + (up - self.parts).abs() - self.parts
+    /// Returns the distance of this leaf from the place `up` above the nearest leaf.
+    fn distance_from(&self, up: f64) -> f64 {
+        self.in_tree + (up - self.meeting_height).abs() - self.meeting_height
     }
 }
 
 impl Tree {
-    /// The best place for a new point, given its distances to all leaves.
+    /// Finds the best place for a new point, given its distances to all leaves.
     ///
     /// # Errors
-    /// Another number of distances than leaves, or one that is negative or not finite.
+    /// The number of distances is not the number of leaves; a distance is negative or not finite.
     ///
     /// # Complexity
-    /// O(N) to find the nearest leaves, and 32 paths to the root.
+    /// O(N) to find the nearest leaves, and 32 walks to the root.
     pub fn place(&self, distances: &[f64]) -> Result<Attachment> {
         if distances.len() != self.leaves() {
             return Err(Error::Shape {
@@ -73,67 +75,68 @@ impl Tree {
         let order = |&a: &u32, &b: &u32| {
             distances[a as usize].total_cmp(&distances[b as usize]).then(a.cmp(&b))
         };
-        if near.len() > LOOKED_AT {
-            near.select_nth_unstable_by(LOOKED_AT, order);
-            near.truncate(LOOKED_AT);
+        if near.len() > COMPARED {
+            near.select_nth_unstable_by(COMPARED, order);
+            near.truncate(COMPARED);
         }
         near.sort_unstable_by(order);
         let leaf = near[0] as usize;
         if distances[leaf] == 0.0 {
             return Ok(Attachment { leaf, up: 0.0, length: 0.0 });
         }
-        let others = (0..self.leaves()).step_by(self.leaves().div_ceil(LOOKED_AT));
-        let way = self.way_up(leaf);
-        let mut seen: Vec<NearbyLeaf> = near
+        let others = (0..self.leaves()).step_by(self.leaves().div_ceil(COMPARED));
+        let path = self.path_to_root(leaf);
+        let mut compared: Vec<NearbyLeaf> = near
             .iter()
             .map(|&q| q as usize)
             .chain(others)
             .filter(|&q| distances[q] > 0.0)
-            .map(|q| self.seen(&way, q, distances[q]))
+            .map(|q| self.compare(&path, q, distances[q]))
             .collect();
-        let scale = scale(&seen);
-        for one in &mut seen {
+        let scale = scale(&compared);
+        for one in &mut compared {
             one.distance *= scale;
         }
-        let top = way.last().map_or(0.0, |step| step.1);
-        Ok(best_place(leaf, scale * distances[leaf], top, &seen))
+        let top = path.last().map_or(0.0, |step| step.1);
+        Ok(best_place(leaf, scale * distances[leaf], top, &compared))
     }
 
-    /// The nodes from a leaf to the root, with their heights above the leaf.
-    fn way_up(&self, leaf: usize) -> Vec<(u32, f64)> {
+    /// Returns the nodes from a leaf to the root, with their heights above the leaf.
+    fn path_to_root(&self, leaf: usize) -> Vec<(u32, f64)> {
         let (mut node, mut height) = (leaf, 0.0);
-        let mut way = vec![(leaf as u32, 0.0)];
+        let mut path = vec![(leaf as u32, 0.0)];
         while node != self.root() {
             height += self.lengths()[node];
             node = self.parents()[node] as usize;
-            way.push((node as u32, height));
+            path.push((node as u32, height));
         }
-        way
+        path
     }
 
-    /// Compares leaf `q`: climbs from it until it meets `way`, the path from the nearest leaf.
-    fn seen(&self, way: &[(u32, f64)], q: usize, distance: f64) -> NearbyLeaf {
+    /// Compares leaf `q`: climbs from it until it meets `path`, the path from the nearest leaf.
+    fn compare(&self, path: &[(u32, f64)], q: usize, distance: f64) -> NearbyLeaf {
         let (mut node, mut climbed) = (q as u32, 0.0);
-        // Parents have larger numbers, so the way is in order.
-        let place = |node: u32| way.binary_search_by_key(&node, |step| step.0);
+        // Parents have larger numbers, so the path is sorted.
+        let place = |node: u32| path.binary_search_by_key(&node, |step| step.0);
         let mut met = place(node);
         while met.is_err() {
             climbed += self.lengths()[node as usize];
             node = self.parents()[node as usize];
             met = place(node);
         }
-        let parts = met.map_or(0.0, |step| way[step].1);
-        NearbyLeaf { distance, in_tree: climbed + parts, parts }
+        let meeting_height = met.map_or(0.0, |step| path[step].1);
+        NearbyLeaf { distance, in_tree: climbed + meeting_height, meeting_height }
     }
 
-    /// The tree with new leaves after the old ones; distances between old leaves do not change.
+    /// Returns the tree with new leaves after the old ones; distances between old leaves do not
+    /// change.
     ///
     /// # Errors
-    /// A leaf that does not exist, or a length that is negative or not finite. Names of the points are
-    /// left out; [`with_names`](Self::with_names) gives new ones.
+    /// A leaf that does not exist; a length that is negative or not finite. The result has no
+    /// names; [`with_names`](Self::with_names) sets them.
     ///
     /// # Complexity
-    /// O(N + M log M) for M new leaves, and the paths up to their places.
+    /// O(N + M log M) for M new leaves, plus the paths to their places.
     ///
     /// # Example
     /// ```
@@ -149,7 +152,7 @@ impl Tree {
         for (at, one) in new.iter().enumerate() {
             cuts.push((self.cut(at, one)?, at));
         }
-        // By edge, from below.
+        // By edge, from the lower end upwards.
         cuts.sort_unstable_by(|a, b| {
             let ((a, a_up), (b, b_up)) = (a.0, b.0);
             a.cmp(&b).then(a_up.total_cmp(&b_up))
@@ -159,7 +162,7 @@ impl Tree {
         let mut length = self.lengths().to_vec();
         let mut point: Vec<Option<usize>> =
             (0..old).map(|v| (v < self.leaves()).then_some(v)).collect();
-        // (edge, the topmost node on it so far, the height of that node above the edge's lower end)
+        // (edge, topmost node on it so far, height of that node above the edge's lower end)
         let mut below = (usize::MAX, 0, 0.0);
         for ((node, up), at) in cuts {
             if below.0 != node {
@@ -168,7 +171,7 @@ impl Tree {
             let place = if up > below.2 || node < self.leaves() && below.1 == node {
                 let place = parent.len();
                 parent.push(parent[below.1]);
-                // The rest of the edge, above the place.
+                // The part of the edge above the place.
                 length.push((self.lengths()[node] - up).max(0.0));
                 point.push(None);
                 (parent[below.1], length[below.1]) = (Some(place), up - below.2);
@@ -184,13 +187,13 @@ impl Tree {
         Self::from_unordered(&parent, &length, &point)
     }
 
-    /// The node whose edge a place is on, and its height above that node.
+    /// Returns the node whose edge contains a place, and the place's height above that node.
     fn cut(&self, at: usize, one: &Attachment) -> Result<(usize, f64)> {
         let fits = |x: f64| x.is_finite() && x >= 0.0;
         if one.leaf >= self.leaves() || !fits(one.up) || !fits(one.length) {
             let Attachment { leaf, up, length } = one;
             let reason = format!(
-                "new point {at} hangs {up} above leaf {leaf} by an edge of length {length}; there are \
+                "new point {at} is attached {up} above leaf {leaf} by an edge of length {length}; there are \
                  {} leaves, and lengths are finite and at least 0",
                 self.leaves()
             );
@@ -198,7 +201,7 @@ impl Tree {
         }
         let (mut node, mut rest) = (one.leaf, one.up);
         while node != self.root() && rest >= self.lengths()[node] {
-            // A place at the upper end of an edge belongs to the edge above.
+            // A place at the upper end of an edge belongs to the next edge.
             rest -= self.lengths()[node];
             node = self.parents()[node] as usize;
         }
@@ -206,34 +209,37 @@ impl Tree {
     }
 }
 
-/// The mean ratio of the nearest leaf's distances in the tree to the distances of the new point.
-fn scale(seen: &[NearbyLeaf]) -> f64 {
-    let others = seen.iter().filter(|one| one.in_tree > 0.0);
+/// Returns the mean ratio of the nearest leaf's distances in the tree to the new point's distances.
+fn scale(compared: &[NearbyLeaf]) -> f64 {
+    let others = compared.iter().filter(|one| one.in_tree > 0.0);
     let (count, sum) =
         others.fold((0.0, 0.0), |(n, sum), one| (n + 1.0, sum + one.in_tree / one.distance));
     let mean: f64 = sum / count;
     if mean.is_finite() { mean } else { 1.0 }
 }
 
-/// The place, at most `top` above the leaf, and the length with the least error to the compared leaves.
-fn best_place(leaf: usize, nearest: f64, top: f64, seen: &[NearbyLeaf]) -> Attachment {
+/// Finds the place, at most `top` above the leaf, and the length with the least error to the
+/// compared leaves.
+fn best_place(leaf: usize, nearest: f64, top: f64, compared: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
-    let places = [0.0, half].into_iter().chain(seen.iter().map(|one| one.parts));
+    let places = [0.0, half].into_iter().chain(compared.iter().map(|one| one.meeting_height));
     let mut best = (f64::INFINITY, Attachment { leaf, up: half, length: nearest - half });
     for up in places {
         // Least squares of relative errors: a mean with weights 1/D².
         let (mut weights, mut missing) = (0.0, 0.0);
-        for one in seen {
+        for one in compared {
             let weight = one.distance.powi(-2);
             weights += weight;
-            missing += weight * (one.distance - one.above(up));
+            missing += weight * (one.distance - one.distance_from(up));
         }
         let length = (missing / weights).max(0.0);
         if !length.is_finite() {
             continue;
         }
-        let error: f64 =
-            seen.iter().map(|one| ((one.above(up) + length) / one.distance - 1.0).powi(2)).sum();
+        let error: f64 = compared
+            .iter()
+            .map(|one| ((one.distance_from(up) + length) / one.distance - 1.0).powi(2))
+            .sum();
         if error < best.0 {
             best = (error, Attachment { leaf, up, length });
         }
@@ -251,7 +257,7 @@ mod tests {
     use crate::model::Model;
     use crate::progress::silent;
 
-    /// A tree over some points of the plane, on a grid, so that some are in one place.
+    /// Points of the plane on a grid, so that some coincide, and how many of them are old.
     fn scenes() -> impl Strategy<Value = (GroundMetric, usize)> {
         let points = proptest::collection::vec((0..30u8, 0..30u8), 3..60);
         (points, 0.1..0.9f64).prop_map(|(points, share)| {
@@ -282,13 +288,13 @@ mod tests {
                     prop_assert!(near(larger.leaf_distance(i, j), tree.leaf_distance(i, j)));
                 }
             }
-            // The slow way: climb from the leaf of a place, and from every other leaf.
+            // Reference: climb from the leaf of a place, and from every other leaf.
             for (at, place) in places.iter().enumerate() {
-                let way = tree.way_up(place.leaf);
-                let up = place.up.min(way.last().unwrap().1);
+                let path = tree.path_to_root(place.leaf);
+                let up = place.up.min(path.last().unwrap().1);
                 for q in 0..old {
-                    let seen = tree.seen(&way, q, 1.0);
-                    let expected = seen.above(up) + place.length;
+                    let compared = tree.compare(&path, q, 1.0);
+                    let expected = compared.distance_from(up) + place.length;
                     prop_assert!(near(larger.leaf_distance(old + at, q), expected));
                 }
             }
@@ -302,10 +308,10 @@ mod tests {
             let place = tree.place(&row).unwrap();
             let nearest = row.iter().copied().fold(f64::INFINITY, f64::min);
             prop_assert_eq!(row[place.leaf], nearest);
-            if old > LOOKED_AT {
+            if old > COMPARED {
                 return Ok(());
             }
-            // All leaves are looked at, each twice, on the scale of the nearest.
+            // All leaves are compared, each twice, at the scale of the nearest.
             let others = (0..old).filter(|&q| row[q] > 0.0 && tree.leaf_distance(place.leaf, q) > 0.0);
             let ratios: Vec<f64> = others.map(|q| tree.leaf_distance(place.leaf, q) / row[q]).collect();
             let scale = if ratios.is_empty() {
@@ -342,7 +348,7 @@ mod tests {
 
     #[test]
     fn many_places_on_one_edge_leave_no_length_below_0() {
-        // Sums of tenths and thirds miss the end of the edge by a rounding, either way.
+        // Sums of tenths and thirds differ from the end of the edge by a rounding, up or down.
         for whole in [0.3, 0.7, 1.1, 2.1, 2.9] {
             let tree = Tree::star(2, 2.0 * whole).unwrap();
             let ups = (1..40).map(|k| whole * f64::from(k) / 40.0).chain([whole.next_down()]);
@@ -355,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_leaf_of_a_tree_metric_finds_its_place_again() {
-        // Of ((0:1,1:2):3,(2:2,3:1):1) the last leaf is taken off and put back.
+        // The last leaf of ((0:1,1:2):3,(2:2,3:1):1) is removed and attached again.
         let whole =
             Tree::new(4, vec![4, 4, 5, 5, 6, 6, 6], vec![1.0, 2.0, 2.0, 1.0, 3.0, 1.0, 0.0])
                 .unwrap();
@@ -383,7 +389,9 @@ mod tests {
         );
         for bad in [(7, 0.0, 1.0), (0, -1.0, 1.0), (0, 1.0, f64::NAN)] {
             let bad = Attachment { leaf: bad.0, up: bad.1, length: bad.2 };
-            assert!(tree.extended(&[bad]).unwrap_err().to_string().contains("new point 0 hangs"));
+            assert!(
+                tree.extended(&[bad]).unwrap_err().to_string().contains("new point 0 is attached")
+            );
         }
         let one = Tree::new(1, vec![0], vec![0.0]).unwrap();
         let two = one.extended(&[one.place(&[4.0]).unwrap()]).unwrap();

@@ -1,13 +1,14 @@
-//! Lowest common ancestors in constant time, and one pass over the tree that a few leaves span.
+//! Lowest common ancestors in constant time, and one sweep over the subtree that some leaves span.
 //!
-//! Leaves are numbered in depth-first order (`rank`), inner nodes in preorder (`number`). The common ancestor of two leaves is then the smallest number among the ancestors of
-//! neighboring leaves between them: a range minimum, answered from a sparse table.
+//! Leaves are numbered in depth-first order (`rank`), inner nodes in preorder (`number`). The
+//! lowest common ancestor of two leaves is then the smallest number among the ancestors of
+//! neighboring leaves between them: a range minimum query, answered from a sparse table.
 
 use super::Tree;
 
-/// Depth-first order of a tree, with what constant-time ancestor queries need.
+/// Depth-first order of a tree with a sparse table for lowest common ancestor queries.
 ///
-/// O(n log n) memory (2 bytes for each leaf and doubling, 4 in large trees) and time to build.
+/// O(n log n) memory (2 bytes per leaf and level, 4 in large trees) and time to build.
 #[derive(Clone, Debug)]
 pub(crate) struct AncestorIndex {
     /// Depth-first position of every leaf.
@@ -23,8 +24,8 @@ pub(crate) struct AncestorIndex {
 
 /// A distance from the root in double-double arithmetic.
 ///
-/// Path lengths are differences of these; with plain `f64` a short edge deep in a tall tree would
-/// lose its digits, and the sparse path would not agree with the loop over edges.
+/// Path lengths are differences of depths; in plain `f64` a short edge deep in a tall tree would
+/// lose its digits, and the sparse algorithm would not agree with the loop over edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Depth {
     high: f64,
@@ -32,7 +33,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// This depth plus an edge.
+    /// Returns the depth below an edge of this length.
     fn below(self, length: f64) -> Self {
         let sum = self.high + length;
         let length_kept = sum - self.high;
@@ -42,18 +43,18 @@ impl Depth {
         Self { high, low: low - (high - sum) }
     }
 
-    /// How far this is below `ancestor`.
+    /// Returns the length of the path up to `ancestor`.
     #[inline]
     pub(crate) fn minus(self, ancestor: Self) -> f64 {
         (self.high - ancestor.high) + (self.low - ancestor.low)
     }
 }
 
-/// Ancestor numbers of neighboring leaves, and the smallest of every 2^l in a row.
+/// Sparse table: the smallest ancestor number of every 2^l neighboring pairs of leaves.
 ///
-/// Level `l` holds at `k` the smallest number between leaves at ranks k and k + 2^l; one level of
-/// `leaves − 1` entries after the other. Lookups wait for memory, so 16-bit numbers are used where
-/// they suffice.
+/// Entry `k` of level `l` is the smallest number between the leaves at ranks k and k + 2^l; each
+/// level has `leaves − 1` entries. Lookups wait for memory, so numbers have 16 bits if that
+/// suffices.
 #[derive(Clone, Debug)]
 enum Table {
     Short(Vec<u16>),
@@ -61,14 +62,13 @@ enum Table {
 }
 
 impl Table {
-    /// Doubles level by level: a range of 2^(l+1) is two ranges of 2^l.
+    /// Builds each level from the one before: a range of 2^(l+1) is two ranges of 2^l.
     fn new(mut numbers: Vec<u32>) -> Self {
         let n = numbers.len();
         let mut width = 1;
         while 2 * width <= n {
             let last = numbers.len() - n;
-            // The last entries of a level stand for ranges that leave the tree; they are never
-            // read.
+            // The last entries of a level stand for ranges beyond the last leaf and are never read.
             for k in 0..n {
                 let next = numbers[last + (k + width).min(n - 1)];
                 numbers.push(numbers[last + k].min(next));
@@ -79,7 +79,7 @@ impl Table {
         short.map_or(Self::Long(numbers), Self::Short)
     }
 
-    /// The smaller of two entries.
+    /// Returns the smaller of two entries.
     #[inline]
     fn smaller(&self, i: usize, j: usize) -> u32 {
         match self {
@@ -90,7 +90,7 @@ impl Table {
 }
 
 impl AncestorIndex {
-    /// The largest rank.
+    /// Returns the largest rank.
     pub(crate) fn last_rank(&self) -> u32 {
         self.rank.len() as u32 - 1
     }
@@ -111,7 +111,7 @@ impl AncestorIndex {
                 inner_count[parent(v)] += inner_count[v];
             }
         }
-        // Downwards every child takes the next block of ranks and numbers inside its parent's.
+        // Top down, every child takes the next block of ranks and numbers of its parent's block.
         let (mut number, mut next_rank, mut next_number) =
             (vec![0u32; nodes], vec![0u32; nodes], vec![0u32; nodes]);
         let mut depth = vec![Depth::default(); nodes];
@@ -130,7 +130,7 @@ impl AncestorIndex {
                 let p = parent(v);
                 let rank = next_rank[p];
                 if started[p] {
-                    // The last leaf of the sibling before and the first leaf here part at p.
+                    // p is the ancestor of the previous sibling's last leaf and this first leaf.
                     parting[rank as usize - 1] = number[p];
                 }
                 started[p] = true;
@@ -153,7 +153,7 @@ impl AncestorIndex {
         index
     }
 
-    /// Number of the lowest common ancestor of the leaves at ranks `a < b`.
+    /// Returns the number of the lowest common ancestor of the leaves at ranks `a < b`.
     #[inline]
     pub(crate) fn ancestor(&self, a: usize, b: usize) -> u32 {
         let level = (b - a).ilog2() as usize;
@@ -161,28 +161,30 @@ impl AncestorIndex {
         self.table.smaller(start + a, start + b - (1 << level))
     }
 
-    /// The lowest common ancestor of a leaf and the one before it; any number for the first leaf.
+    /// Returns the lowest common ancestor of a leaf and the one before it; arbitrary for the first
+    /// leaf.
     #[inline]
     fn branch(&self, before: Option<u32>, rank: u32) -> u32 {
         before.map_or(0, |before| self.ancestor(before as usize, rank as usize))
     }
 
-    /// Writes the branch of every leaf to `out`, for [`AncestorIndex::sweep`]. Looked up all at once,
-    /// the reads overlap; within a sweep each would wait behind a mispredicted branch.
+    /// Writes the branch of every leaf to `out`, for [`AncestorIndex::sweep`]. Reads of a batch
+    /// overlap; within a sweep each would wait behind a mispredicted branch.
     pub(crate) fn branches(&self, ranks: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
         let mut last = None;
         out.clear();
         out.extend(ranks.map(|rank| self.branch(last.replace(rank), rank)));
     }
 
-    /// One pass, from the leaves up, over the tree that the given leaves span.
+    /// Sweeps, from the leaves up, over the subtree that the given leaves span.
     ///
-    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts
-    /// from. `climb` sees the state that moves up a path and the path's length; `join` adds what
-    /// arrives at a node to what waits there. Every path between branchings is one call: O(s) for s
-    /// leaves, whatever the tree.
+    /// `leaves` iterates over the branch of a leaf ([`branches`](Self::branches)), its rank,
+    /// strictly increasing, and its initial state. `climb` is called with the state that moves up a
+    /// path and the path's length, once for every path between branchings; `join` adds the state
+    /// that arrives at a node to the one that waits there: O(s) for s leaves, for any tree.
     ///
-    /// Returns what is left at the last branching, with how deep that is; `None` without leaves.
+    /// Returns the final state at the last branching and the depth of that node; `None` without
+    /// leaves.
     #[inline]
     pub(crate) fn sweep<S>(
         &self,
@@ -226,8 +228,8 @@ impl AncestorIndex {
         Some((state, depth))
     }
 
-    /// The cost Σ length·|surplus| of taking surpluses at leaf ranks up to an ancestor of all of
-    /// them at depth `root`, and the surplus that arrives there.
+    /// Computes the cost Σ length·|surplus| of moving surpluses from leaf ranks to a common
+    /// ancestor at depth `root`, and the surplus that arrives there.
     pub(crate) fn cost_to(
         &self,
         stack: &mut Vec<(u32, f64)>,
@@ -241,7 +243,7 @@ impl AncestorIndex {
         self.cost_along(stack, leaves, root)
     }
 
-    /// [`AncestorIndex::cost_to`] of leaves as [`AncestorIndex::sweep`] takes them.
+    /// Computes [`AncestorIndex::cost_to`] for leaves with known branches.
     pub(crate) fn cost_along(
         &self,
         stack: &mut Vec<(u32, f64)>,
@@ -261,7 +263,7 @@ impl AncestorIndex {
         }
     }
 
-    /// The depth of a node.
+    /// Returns the depth of a node.
     pub(crate) fn depth(&self, tree: &Tree, node: usize) -> Depth {
         if node < tree.leaves() {
             self.leaf[self.rank[node] as usize]
@@ -270,17 +272,17 @@ impl AncestorIndex {
         }
     }
 
-    /// The depth of the leaf at a rank.
+    /// Returns the depth of the leaf at a rank.
     pub(crate) fn leaf_depth(&self, rank: u32) -> Depth {
         self.leaf[rank as usize]
     }
 
-    /// The preorder number of an inner node.
+    /// Returns the preorder number of an inner node.
     pub(crate) fn number(&self, tree: &Tree, node: usize) -> usize {
         self.number[node - tree.leaves()] as usize
     }
 
-    /// The smallest rank of a leaf below every node.
+    /// Returns the smallest rank of the leaves below each node.
     pub(crate) fn first_ranks(&self, tree: &Tree) -> Vec<u32> {
         let mut first = vec![u32::MAX; tree.nodes()];
         first[..tree.leaves()].copy_from_slice(&self.rank);

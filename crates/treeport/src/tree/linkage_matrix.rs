@@ -1,24 +1,24 @@
-//! Trees as the linkage matrices of `SciPy`.
+//! Conversion from and to linkage matrices of `SciPy`.
 //!
-//! Row `r` says that clusters `a` and `b` merge at a height into cluster `n + r` with so many
-//! points; clusters `0..n` are the points. `SciPy` reads a height as the distance between the
-//! points it joins (the cophenetic distance). In a [`Tree`] that distance goes up and down again,
-//! so a node's height is half of it.
+//! Row `r` states that clusters `a` and `b` merge at a height into cluster `n + r` of a number of
+//! points; clusters `0..n` are the points. In `SciPy` a height is the distance between the points
+//! it joins (the cophenetic distance). In a [`Tree`] that distance is a path up and down, so a
+//! node's height is half of it.
 
 use super::Tree;
 use crate::error::{Error, Result};
 use crate::metric::check_count;
 
 impl Tree {
-    /// The tree of a linkage matrix: rows of two clusters, the height and the number of points.
+    /// Converts a linkage matrix: rows of two clusters, the height and the number of points.
     ///
-    /// [`Tree::leaf_distance`] is `SciPy`'s cophenetic distance, up to rounding. No rows make the
-    /// tree of one point.
+    /// [`Tree::leaf_distance`] is `SciPy`'s cophenetic distance, up to rounding. A matrix without
+    /// rows is the tree of one point.
     ///
     /// # Errors
-    /// Names the row with a cluster that does not exist yet or is used up, a height that is not
-    /// finite, below 0 or below the row before (as centroid and median linkage can have), or a
-    /// wrong count.
+    /// A row, which the error names, has a cluster that does not exist yet or was merged before; a
+    /// height that is not finite, below 0 or below the row before (as in centroid and median
+    /// linkage); or a wrong count.
     ///
     /// # Example
     /// ```
@@ -53,17 +53,19 @@ impl Tree {
             }
             height[node] = distance / 2.0;
         }
-        // Every cluster but the last is merged: there are as many merges as that takes, none twice.
+        // There are exactly as many merges as it takes to merge every cluster but the last once.
         let parent = parent.into_iter().map(|p| p.unwrap_or(nodes as u32 - 1)).collect();
         Self::from_heights(leaves, parent, &height)
     }
 
-    /// The linkage matrix of an ultrametric tree, as `SciPy`'s `dendrogram` and `fcluster` take it.
+    /// Converts an ultrametric tree to a linkage matrix, as `SciPy`'s `dendrogram` and `fcluster`
+    /// expect it.
     ///
-    /// Rows come by height, ties by node number. A node with k > 2 children becomes k − 1 rows of
-    /// the same height; a node with one child leaves no row. O(n log n).
+    /// Rows are in increasing order of height, then of node number. A node with k > 2 children
+    /// becomes k − 1 rows of the same height; a node with one child has no row. O(n log n).
     ///
     /// # Errors
+    /// The tree is not ultrametric: two leaves differ in their distance from the root.
     /// The tree is not ultrametric: some leaf is farther from the root than another.
     pub fn to_linkage(&self) -> Result<Vec<[f64; 4]>> {
         self.check_even()?;
@@ -104,7 +106,7 @@ impl Tree {
     }
 }
 
-/// The number of a cluster in `row`, which must be a whole number below `made`.
+/// Converts the number of a cluster in `row` to an integer below `made`.
 #[expect(clippy::cast_sign_loss, reason = "checked to be at least 0")]
 fn cluster_number(row: usize, cluster: f64, made: usize) -> Result<usize> {
     if cluster.fract() == 0.0 && cluster >= 0.0 && cluster < made as f64 {
@@ -135,7 +137,7 @@ fn bad<T>(row: usize, reason: String) -> Result<T> {
 mod tests {
     use super::*;
 
-    /// What `SciPy` gives for single linkage of 2, 8, 0, 4, 1, 9, 9, 0 on the line.
+    /// `SciPy`'s single linkage of 2, 8, 0, 4, 1, 9, 9, 0 on the line.
     const SCIPY: [[f64; 4]; 7] = [
         [2.0, 7.0, 0.0, 2.0],
         [5.0, 6.0, 0.0, 2.0],

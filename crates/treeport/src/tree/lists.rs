@@ -1,10 +1,10 @@
-//! Inverted lists: for every node of a tree the measures that have mass below it.
+//! Inverted lists: for every node of a tree, the measures with mass below it.
 //!
 //! With μ(v) the mass below v times the length above it, |μ(v) − ρ(v)| = μ(v) + ρ(v) − 2 min(μ(v),
-//! ρ(v)). So W_T = Σ μ(v) + Σ ρ(v) − 2 Σ min(μ(v), ρ(v)), and the first two sums are known for every
-//! measure. A minimum is above 0 only where both have mass, so one pass over the lists of the nodes
-//! above a query's points gives the third sum for all measures. It reads only what a pair shares: a
-//! tenth of what two rows of a [`Skeleton`](super::skeleton::Skeleton) hold.
+//! ρ(v)). Hence W_T = Σ μ(v) + Σ ρ(v) − 2 Σ min(μ(v), ρ(v)), and the first two sums are known for
+//! every measure. A minimum is above 0 only where both have mass, so a pass over the lists of the
+//! nodes above a query's points computes the third sum for all measures. It reads only the common
+//! nodes of a pair: a tenth of two rows of a [`Skeleton`](super::skeleton::Skeleton).
 //!
 //! Deep trees have too many nodes above a point for lists.
 
@@ -17,37 +17,37 @@ use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::parallel;
 
-/// Measures in one part of the lists, which is one task: their sums stay in the first cache.
+/// Measures per part of the lists. A part is one task; its sums stay in the first-level cache.
 pub(super) const PART: usize = 1024;
 
-/// Entries of lists for each point of a measure, at most. Linkages of word vectors have 9 to 15.
+/// Largest number of list entries per point of a measure. Linkages of word vectors have 9 to 15.
 const MOST_PER_POINT: usize = 32;
 
 /// Below this share of Σ μ(v) + Σ ρ(v), a distance has lost digits.
 const LEAST_SHARE: f64 = 1.0 / 32.0;
 
-/// A collection of measures by nodes.
+/// Inverted lists of a collection of measures.
 #[derive(Clone, Debug)]
 pub(super) struct NodeLists {
     parts: Vec<Part>,
-    /// Cost of moving each measure to the root: Σ μ(v).
+    /// Cost Σ μ(v) of moving each measure to the root.
     alone: Vec<f64>,
 }
 
-/// The lists of up to [`PART`] measures in a row.
+/// Lists of up to [`PART`] consecutive measures.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Where the list of every node but the root begins; one bound more than lists.
+    /// Start of the list of every node but the root, then the end of the last list.
     start: Vec<u32>,
-    /// Which measure, within the part.
+    /// Number of the measure within the part.
     row: Vec<u16>,
-    /// Its mass below the node times the length above.
+    /// Mass of the measure below the node times the length above.
     share: Vec<f64>,
 }
 
-/// A measure that is compared with a collection.
+/// A query measure, prepared for comparison with a collection.
 pub(super) struct QueryShares {
-    /// Nodes above its points, increasing, with its mass below times the length above.
+    /// Nodes above its points, increasing, each with the mass below times the length above.
     shares: Vec<(usize, f64)>,
     alone: f64,
 }
@@ -62,22 +62,23 @@ struct Children {
 }
 
 impl NodeLists {
-    /// Lists of measures, in parallel; `None` where they would be too long to help or do not fit
+    /// Builds lists in parallel, or returns `None` if they would be too long to help or do not fit
     /// into memory.
     ///
-    /// A part of a larger collection has lists where the whole collection would.
+    /// A part of a larger collection has lists exactly if the whole collection would.
     pub(super) fn new(
         tree: &Tree,
         measures: &Measures,
         ranked: &Measures,
-        whole: Option<Census>,
+        collection: Option<Census>,
     ) -> Option<Self> {
         let own = (measures.len(), measures.entries());
-        let (all, points) = whole.map_or(own, |whole| (whole.measures, whole.entries));
-        // An empty list takes memory, too.
+        let (all, points) =
+            collection.map_or(own, |collection| (collection.measures, collection.entries));
+        // Empty lists need memory, too.
         let empty = all.div_ceil(PART) * tree.nodes() / 2;
         let most = (MOST_PER_POINT * points).checked_sub(empty)?.min(u32::MAX as usize);
-        if whole.is_some_and(|whole| whole.above > most) {
+        if collection.is_some_and(|collection| collection.above > most) {
             return None;
         }
         let (count, entries) = (measures.len().div_ceil(PART), entries(tree, ranked, most)?);
@@ -94,21 +95,21 @@ impl NodeLists {
         })
     }
 
-    /// Writes to `sums` what a query shares with each measure of a part.
+    /// Writes the shared sums of a query with each measure of a part.
     pub(super) fn share(&self, part: usize, query: &QueryShares, sums: &mut SharedSums) {
         let part = &self.parts[part];
         sums.fill(0.0);
         for &(node, share) in &query.shares {
             let list = part.start[node] as usize..part.start[node + 1] as usize;
             for (&row, theirs) in part.row[list.clone()].iter().zip(&part.share[list]) {
-                // A row is always below `PART`; the remainder spares the bounds check.
+                // A row is always below `PART`; the remainder avoids the bounds check.
                 sums[usize::from(row) % PART] += share.min(*theirs);
             }
         }
     }
 
-    /// The distance of a query to measure `row`, of whose part `sums` is; `None` where it is too
-    /// small for this to be exact.
+    /// Returns the distance of a query to measure `row`, given the sums of its part, or `None` if
+    /// it is too small to be accurate.
     pub(super) fn distance(
         &self,
         query: &QueryShares,
@@ -122,27 +123,27 @@ impl NodeLists {
 }
 
 impl QueryShares {
-    /// A measure of the same tree; `below` is 0 for every node, before and after.
+    /// Prepares a measure of the same tree; `below` is 0 for every node, before and after.
     pub(super) fn new(tree: &Tree, measure: &Measure<'_>, below: &mut [f64]) -> Self {
         Self { shares: tree.embed_row(measure, below), alone: alone(tree, measure) }
     }
 }
 
-/// The parts that hold some of the measures, each with which of them it holds.
+/// Iterates over the parts that hold some of the measures, each with the range it holds.
 pub(super) fn parts_of(rows: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
     let (first, end) = (rows.start, rows.end);
     let parts = if first < end { first / PART..end.div_ceil(PART) } else { 0..0 };
     parts.map(move |part| (part, first.max(part * PART)..end.min((part + 1) * PART)))
 }
 
-/// Cost of moving a measure to the root: Σ μ(v).
+/// Computes the cost Σ μ(v) of moving a measure to the root.
 fn alone(tree: &Tree, measure: &Measure<'_>) -> f64 {
     let index = tree.index();
     let depth = |point: usize| index.leaf_depth(index.rank[point]).minus(Depth::default());
     measure.iter().map(|(point, mass)| mass * depth(point)).sum()
 }
 
-/// Nodes above the points of each measure, the root left out, all together; `None` above `most`.
+/// Counts the nodes above the points of each measure, without the root; `None` above `most`.
 pub(super) fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usize> {
     let index = tree.index();
     let (mut leaf, mut inner) = (vec![0; tree.leaves()], vec![0; tree.nodes() - tree.leaves()]);
@@ -160,7 +161,7 @@ pub(super) fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usi
     for measure in ranked.iter() {
         let ranks = measure.support();
         let above = ranks.iter().map(|&rank| leaf[rank as usize]).sum::<usize>();
-        // Each leaf shares with the one before it what is above the node where they part.
+        // Consecutive leaves share the nodes above their lowest common ancestor.
         let parts =
             |pair: &[u32]| inner[index.ancestor(pair[0] as usize, pair[1] as usize) as usize];
         entries += above - ranks.windows(2).map(parts).sum::<usize>();
@@ -188,7 +189,7 @@ impl Children {
         Self { start, child }
     }
 
-    /// Those of the inner node with number `inner` after the leaves.
+    /// Returns the children of the inner node with number `inner` after the leaves.
     fn of(&self, inner: usize) -> &[u32] {
         &self.child[self.start[inner] as usize..self.start[inner + 1] as usize]
     }
@@ -199,7 +200,7 @@ impl Part {
         let mut part = Self::leaves(tree.leaves(), measures, rows);
         let (mut sums, mut found) = ([0.0; PART], Vec::with_capacity(PART));
         for v in tree.leaves()..tree.root() {
-            // The lists of the children, merged: masses are above 0, so a 0 marks a row not found.
+            // Merges the lists of the children; masses are above 0, so 0 marks a row not seen yet.
             for &child in children.of(v - tree.leaves()) {
                 for k in part.list(child as usize) {
                     let sum = &mut sums[usize::from(part.row[k])];
@@ -222,7 +223,7 @@ impl Part {
         part
     }
 
-    /// The lists of the leaves: rows of measures turned into columns.
+    /// Creates the lists of the leaves by transposing the rows of measures.
     fn leaves(leaves: usize, measures: &Measures, rows: Range<usize>) -> Self {
         let entries = || {
             let numbered =
@@ -253,7 +254,7 @@ impl Part {
 mod tests {
     use super::*;
 
-    /// Every node has the two before it that have no parent yet: as balanced as can be.
+    /// A balanced tree: each inner node joins the next two nodes without a parent.
     fn balanced(leaves: usize) -> Tree {
         let nodes = 2 * leaves - 1;
         let parents = (0..nodes).map(|v| (leaves + v / 2).min(nodes - 1) as u32);
@@ -286,7 +287,7 @@ mod tests {
         let judge = tree.distance(&measures.row(5), &measures.row(PART + 3)).expect("equal masses");
         let ours = lists.distance(&query, PART + 3, &sums).expect("far from 0");
         assert!((ours - judge).abs() < 1e-13 * judge, "{ours} is not {judge}");
-        // Of equal measures a sweep says that they are 0 apart.
+        // Of equal measures only a sweep computes distance 0 accurately.
         lists.share(0, &query, &mut sums);
         assert_eq!(lists.distance(&query, 5, &sums), None);
     }

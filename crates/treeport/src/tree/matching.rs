@@ -1,4 +1,4 @@
-//! Greedy matching from the leaves up: the moves behind a tree's plan.
+//! Greedy matching from the leaves up, which computes the moves of a tree's plan.
 
 use std::hint::select_unpredictable;
 
@@ -7,25 +7,25 @@ use super::distance::surpluses;
 use crate::measure::Measure;
 use crate::order::RankOrder;
 
-/// Mass below a node that has found no partner yet: entries of one sign, linked in leaf order.
+/// Unmatched surplus below a node: entries of one sign, linked in leaf order.
 #[derive(Clone, Copy)]
 struct Unmatched {
     first: u32,
     last: u32,
 }
 
-/// One leaf's surplus; `next` links the entries that wait at the same node.
+/// Surplus of one leaf; `next` links the entries that wait at the same node.
 #[derive(Clone, Copy)]
 struct Entry {
     surplus: f64,
     next: u32,
 }
 
-/// The points where two measures differ, and the difference, first minus second.
+/// Points where two measures differ, with the difference, first minus second.
 pub(super) struct Surplus {
-    /// The points, increasing.
+    /// Points, increasing.
     pub(super) points: Vec<u32>,
-    /// Above 0 where mass leaves, below 0 where it arrives.
+    /// Differences: above 0 at sources, below 0 at targets.
     pub(super) masses: Vec<f64>,
 }
 
@@ -41,8 +41,8 @@ impl Surplus {
     }
 }
 
-/// Mass that moves between indices of a [`Surplus`]; the index after all of these is the last point
-/// where both measures have mass.
+/// Mass that moves between indices of a [`Surplus`]; the index after its last stands for the last
+/// common point of the supports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MassMove {
     pub(crate) from: u32,
@@ -50,7 +50,7 @@ pub(crate) struct MassMove {
     pub(crate) mass: f64,
 }
 
-/// Memory that the plans of several trees share.
+/// Workspace for the plans of several trees.
 #[derive(Default)]
 pub(super) struct Matching {
     order: RankOrder,
@@ -62,7 +62,7 @@ pub(super) struct Matching {
 const END: u32 = u32::MAX;
 
 impl Tree {
-    /// Adds the moves of [`Tree::coupling`] to others.
+    /// Appends the moves of [`Tree::coupling`].
     pub(super) fn matching(
         &self,
         surplus: &Surplus,
@@ -86,8 +86,8 @@ impl Tree {
             |_, _| (),
             |waiting, arrived| *waiting = matched(entries, moves, *waiting, arrived),
         );
-        // A rest on the left is rounding. It goes where the last mass went, or else to a point of
-        // both, so that no row loses mass.
+        // A remainder on the left is rounding. It goes to the last target, or else to the common
+        // point, so that no row of the plan loses mass.
         let to = moves[first..].last().map_or(entries.len() as u32, |last| last.to);
         let mut from = rest.map_or(END, |(rest, _)| rest.first);
         while from != END && entries[from as usize].surplus > 0.0 {
@@ -97,7 +97,7 @@ impl Tree {
     }
 }
 
-/// Matches two lists against each other if their signs differ, joins them if not.
+/// Matches two lists if their signs differ; concatenates them if not.
 fn matched(
     entries: &mut [Entry],
     moves: &mut Vec<MassMove>,
@@ -111,22 +111,22 @@ fn matched(
     if y == END {
         return waiting;
     }
-    let gives = entries[x as usize].surplus > 0.0;
-    if gives == (entries[y as usize].surplus > 0.0) {
+    let is_source = entries[x as usize].surplus > 0.0;
+    if is_source == (entries[y as usize].surplus > 0.0) {
         entries[waiting.last as usize].next = y;
         return Unmatched { first: x, last: arrived.last };
     }
     while x != END && y != END {
         let (mine, theirs) = (entries[x as usize], entries[y as usize]);
-        let (give, take) = (mine.surplus.abs(), theirs.surplus.abs());
-        let (from, to) = if gives { (x, y) } else { (y, x) };
-        moves.push(MassMove { from, to, mass: give.min(take) });
-        // The larger surplus keeps the rest; the smaller entry is done.
+        let (my_mass, their_mass) = (mine.surplus.abs(), theirs.surplus.abs());
+        let (from, to) = if is_source { (x, y) } else { (y, x) };
+        moves.push(MassMove { from, to, mass: my_mass.min(their_mass) });
+        // The larger surplus keeps the remainder; the smaller entry is matched.
         let left = mine.surplus + theirs.surplus;
         entries[x as usize].surplus = left;
         entries[y as usize].surplus = left;
-        x = select_unpredictable(give <= take, mine.next, x);
-        y = select_unpredictable(take <= give, theirs.next, y);
+        x = select_unpredictable(my_mass <= their_mass, mine.next, x);
+        y = select_unpredictable(their_mass <= my_mass, theirs.next, y);
     }
     if x == END {
         Unmatched { first: y, last: arrived.last }

@@ -1,8 +1,9 @@
-//! One rooted tree over the points, whatever made it.
+//! Rooted trees over the points.
 //!
 //! A learned ultrametric, an additive tree, a quadtree, a cluster tree and a phylogeny are all a
-//! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward
-//! loop descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
+//! [`Tree`]: flat arrays in an order in which a forward loop climbs to the root and a backward loop
+//! descends. An ultrametric tree has no type of its own, only a property
+//! ([`Tree::is_ultrametric`]).
 
 mod barycenter;
 mod convex;
@@ -43,14 +44,14 @@ use crate::rounding;
 /// A rooted tree whose leaves are the points of a [`GroundMetric`](crate::GroundMetric).
 ///
 /// Nodes `0..leaves` are the points in input order, a parent has a larger number than its children,
-/// and the root is last. Inner nodes have any number of children from one up.
-/// Copies share everything, so they cost nothing.
+/// and the root is last. Inner nodes have at least one child. Clones share their data and are
+/// cheap.
 #[derive(Clone, Debug)]
 pub struct Tree {
     shape: Arc<Shape>,
-    /// Names of the points, where they have any; trees of a forest share them.
+    /// Names of the points, if any; trees of a forest share them.
     names: Option<Arc<[String]>>,
-    /// What hangs on the first edge that had no length where the tree was read.
+    /// Description of the first edge without a length in the text of the tree, if any.
     without_length: Option<Arc<str>>,
 }
 
@@ -61,22 +62,22 @@ struct Shape {
     parent: Vec<u32>,
     /// Length of the edge from a node up to its parent, at least 0; 0 at the root.
     length: Vec<f64>,
-    /// Built on the first sparse query; the tree never changes after that.
+    /// Built at the first sparse query; the tree never changes after that.
     index: OnceLock<index::AncestorIndex>,
 }
 
-/// Size and shape of a tree: see [`Tree::statistics`].
+/// Size and shape of a tree ([`Tree::statistics`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// Number of leaves.
     pub leaves: usize,
-    /// Number of nodes, leaves and root included.
+    /// Number of nodes, including leaves and root.
     pub nodes: usize,
-    /// Most edges between the root and a leaf.
+    /// Largest number of edges between the root and a leaf.
     pub max_depth: usize,
     /// Mean number of edges between the root and a leaf.
     pub mean_depth: f64,
-    /// Most children of one node.
+    /// Largest number of children of a node.
     pub max_degree: usize,
     /// Sum of all edge lengths.
     pub total_length: f64,
@@ -92,17 +93,18 @@ pub struct Children {
 }
 
 impl Children {
-    /// The children of `node`; empty at a leaf.
+    /// Returns the children of `node`, none for a leaf.
     pub fn of(&self, node: usize) -> &[u32] {
         &self.child[self.start[node] as usize..self.start[node + 1] as usize]
     }
 }
 
 impl Tree {
-    /// A tree from its parents and edge lengths, in the order the type describes.
+    /// Creates a tree from its parents and edge lengths, in the order that the type describes.
     ///
     /// # Errors
-    /// Says which node breaks the order, has a bad length, or is an inner node without children.
+    /// A node, which the error names, violates the order, has an invalid length, or is an inner
+    /// node without children.
     ///
     /// # Example
     /// ```
@@ -150,28 +152,29 @@ impl Tree {
         }
         let shape = Shape { leaves, parent, length, index: OnceLock::new() };
         let tree = Self { shape: Arc::new(shape), names: None, without_length: None };
-        // A path between two leaves goes up and down. Usually not even all edges together are too
+        // A path between two leaves goes up and down. Usually even the sum of all edges is not too
         // long.
         let too_long = |length: f64| !(2.0 * length).is_finite();
         if too_long(tree.shape.length.iter().sum()) && too_long(tree.heights_from_below()[root]) {
-            return bad("its paths are longer than the largest number".into());
+            return bad("the lengths of its paths overflow".into());
         }
         Ok(tree)
     }
 
-    /// A tree from parents and node heights: an edge is as long as the step in height, at least 0.
+    /// Creates a tree from parents and node heights: edge lengths are differences of height, at
+    /// least 0.
     pub(crate) fn from_heights(leaves: usize, parent: Vec<u32>, height: &[f64]) -> Result<Self> {
         let length =
             (0..parent.len()).map(|v| (height[parent[v] as usize] - height[v]).max(0.0)).collect();
         Self::new(leaves, parent, length)
     }
 
-    /// A tree whose nodes come in any order: `parent[v]` (`None` at the one root), the edge above
-    /// `v`, and which point a leaf is. Nodes are renumbered: leaves by point, inner nodes in
-    /// post-order, so that subtrees are contiguous.
+    /// Creates a tree from nodes in any order: `parent[v]` (`None` at the one root), the length of
+    /// the edge above `v`, and the point of each leaf. Nodes are renumbered: leaves by point, inner
+    /// nodes in post-order, so that subtrees are contiguous.
     ///
-    /// The caller promises that every childless node has a point, and that the points are
-    /// `0..leaves`, each once. What is not one tree (several roots, a cycle) is an error.
+    /// The caller guarantees that every childless node has a point, and that the points are
+    /// `0..leaves`, each once. Several roots or a cycle are errors.
     pub(crate) fn from_unordered(
         parent: &[Option<usize>],
         length: &[f64],
@@ -184,7 +187,7 @@ impl Tree {
             return Err(Error::BadTree { reason: "a tree has exactly one root".into() });
         };
         let children = group_by_parent(nodes, parent.iter().copied());
-        // Parents first, then read backwards: children before parents, subtrees together.
+        // A preorder, read backwards: children before parents, subtrees contiguous.
         let mut order = Vec::with_capacity(nodes);
         let mut stack = vec![root];
         while let Some(v) = stack.pop() {
@@ -192,7 +195,7 @@ impl Tree {
             stack.extend(children.of(v).iter().map(|&c| c as usize));
         }
         if order.len() != nodes {
-            return Err(Error::BadTree { reason: "some nodes hang in a cycle".into() });
+            return Err(Error::BadTree { reason: "some nodes form a cycle".into() });
         }
         let mut number = vec![0; nodes];
         let mut next = leaves;
@@ -209,7 +212,7 @@ impl Tree {
         Self::new(leaves, new_parent, new_length)
     }
 
-    /// A tree with all points equally far apart: `distance` from each other.
+    /// Creates a star: all points have the given distance from each other.
     ///
     /// # Errors
     /// No points, or a distance that is negative or not finite.
@@ -228,7 +231,7 @@ impl Tree {
         Self::new(points, vec![points as u32; points + 1], length)
     }
 
-    /// Names the points.
+    /// Sets the names of the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -240,18 +243,18 @@ impl Tree {
         Ok(self)
     }
 
-    /// Remembers what hangs on the first edge that had no length where the tree was read.
+    /// Sets the description of the first edge without a length in the text of the tree.
     fn read_without_length(mut self, above: Option<String>) -> Self {
         self.without_length = above.map(Into::into);
         self
     }
 
-    /// What hangs on the first edge that had no length where the tree was read.
+    /// Returns the description of the first edge without a length in the text of the tree.
     fn without_length(&self) -> Option<&str> {
         self.without_length.as_deref()
     }
 
-    /// Takes over the names of another tree on the same points.
+    /// Copies the names of another tree on the same points.
     pub(crate) fn named_as(mut self, other: &Self) -> Result<Self> {
         if let Some(names) = &other.names {
             if names.len() != self.shape.leaves {
@@ -262,47 +265,47 @@ impl Tree {
         Ok(self)
     }
 
-    /// Whether the two are copies of one tree, whatever names they have.
+    /// Returns whether the two trees are clones of one, regardless of names.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shape, &other.shape)
     }
 
-    /// The names of the points, if they have any.
+    /// Returns the names of the points, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
 
-    /// The name of a point, or its number where there are no names.
+    /// Returns the name of a point, or its number if there are no names.
     pub fn name(&self, point: usize) -> String {
         self.names.as_ref().map_or_else(|| point.to_string(), |names| names[point].clone())
     }
 
-    /// The number of leaves, which are the points.
+    /// Returns the number of leaves, which are the points.
     pub fn leaves(&self) -> usize {
         self.shape.leaves
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.shape.parent.len()
     }
 
-    /// The number of the root: the last node.
+    /// Returns the number of the root, the last node.
     pub fn root(&self) -> usize {
         self.nodes() - 1
     }
 
-    /// Parent of every node; the root is its own parent.
+    /// Returns the parent of every node; the root is its own parent.
     pub fn parents(&self) -> &[u32] {
         &self.shape.parent
     }
 
-    /// Length of the edge above every node; 0 at the root.
+    /// Returns the length of the edge above every node; 0 at the root.
     pub fn lengths(&self) -> &[f64] {
         &self.shape.length
     }
 
-    /// The children of every node. O(n).
+    /// Returns the children of every node. O(n).
     pub fn children(&self) -> Children {
         let root = self.root();
         group_by_parent(
@@ -311,7 +314,7 @@ impl Tree {
         )
     }
 
-    /// The tree with every edge multiplied by `factor`.
+    /// Returns the tree with every edge length multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -327,13 +330,13 @@ impl Tree {
         Self::new(self.shape.leaves, self.shape.parent.clone(), length)?.named_as(self)
     }
 
-    /// The tree with other lengths; that of the root stays 0.
+    /// Returns the tree with other edge lengths; the root keeps length 0.
     pub(crate) fn with_lengths(&self, mut length: Vec<f64>) -> Result<Self> {
         length[self.root()] = 0.0;
         Self::new(self.leaves(), self.parents().to_vec(), length)?.named_as(self)
     }
 
-    /// Distance of every node from the root. O(n).
+    /// Computes the distance of every node from the root. O(n).
     pub fn root_distances(&self) -> Vec<f64> {
         let mut from_root = vec![0.0; self.nodes()];
         for v in (0..self.root()).rev() {
@@ -342,8 +345,8 @@ impl Tree {
         from_root
     }
 
-    /// Height of every node, so that an edge is as long as its step in height and the lowest leaf
-    /// is at 0. In an ultrametric tree all leaves are at 0 exactly. O(n).
+    /// Computes the height of every node: an edge is as long as the difference in height, and the
+    /// lowest leaf is at 0. In an ultrametric tree all leaves are at 0 exactly. O(n).
     pub fn heights(&self) -> Vec<f64> {
         let from_root = self.root_distances();
         let top = from_root[..self.shape.leaves].iter().copied().fold(0.0, f64::max);
@@ -353,8 +356,8 @@ impl Tree {
         from_root.iter().map(|r| top - r).collect()
     }
 
-    /// The longest way down from every node, summed up from the leaves: small ones keep their
-    /// digits, and no child is higher than its parent, not even by rounding.
+    /// Computes the longest path down from every node, summed up from the leaves: small heights
+    /// keep their digits, and no child is above its parent, not even by rounding.
     fn heights_from_below(&self) -> Vec<f64> {
         let mut height = vec![0.0_f64; self.nodes()];
         for v in 0..self.root() {
@@ -364,12 +367,12 @@ impl Tree {
         height
     }
 
-    /// Whether all leaves are equally far from the root, up to rounding. O(n).
+    /// Returns whether all leaves have the same distance from the root, up to rounding. O(n).
     pub fn is_ultrametric(&self) -> bool {
         self.heights()[..self.shape.leaves].iter().all(|&h| h == 0.0)
     }
 
-    /// Length of the path between two leaves. O(depth).
+    /// Computes the length of the path between two leaves. O(depth).
     ///
     /// # Panics
     /// If either is not a leaf.
@@ -381,7 +384,7 @@ impl Tree {
         );
         let (mut i, mut j) = (i, j);
         let mut total = 0.0;
-        // The smaller number can never be an ancestor of the larger one, so it climbs.
+        // The smaller number cannot be an ancestor of the larger one, so it climbs.
         while i != j {
             let lower = if i < j { &mut i } else { &mut j };
             total += self.shape.length[*lower];
@@ -390,7 +393,7 @@ impl Tree {
         total
     }
 
-    /// Counts, depths and lengths. O(n).
+    /// Computes counts, depths and lengths. O(n).
     pub fn statistics(&self) -> Statistics {
         let mut depth = vec![0usize; self.nodes()];
         let mut degree = vec![0usize; self.nodes()];
@@ -423,7 +426,7 @@ impl PartialEq for Tree {
     }
 }
 
-/// Compressed rows of the nodes that name each parent.
+/// Groups nodes by their parents, in compressed rows.
 fn group_by_parent(nodes: usize, parents: impl Iterator<Item = Option<usize>> + Clone) -> Children {
     let mut start = vec![0u32; nodes + 1];
     for p in parents.clone().flatten() {

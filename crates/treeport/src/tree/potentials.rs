@@ -1,8 +1,8 @@
-//! The dual of a tree distance: a potential for every point.
+//! Dual potentials of a tree distance.
 //!
-//! With f(v) the surplus of mass below v, u(v) = u(parent) + sign(f(v))·length(v). So |u(i) − u(j)| is
-//! at most the length of the path from i to j, equal to it where the tree's plan moves mass, and
-//! Σ u·(μ − ρ) = W_T.
+//! With f(v) the surplus of mass below v, u(v) = u(parent) + sign(f(v))·length(v). Hence
+//! |u(i) − u(j)| is at most the length of the path from i to j, with equality where the tree's plan
+//! moves mass, and Σ u·(μ − ρ) = W_T.
 
 use super::Tree;
 use super::distance::differences;
@@ -11,17 +11,18 @@ use crate::order::RankOrder;
 
 /// Potentials of the points of two measures.
 pub(crate) struct TreePotentials {
-    /// Increasing.
+    /// Points, increasing.
     points: Vec<u32>,
     potentials: Vec<f64>,
 }
 
 impl TreePotentials {
-    /// The weighted mean over trees, where u is 0 at the lowest node above all points. Trees err in
-    /// different places, so the mean is closer to a dual of the ground metric than any of them.
+    /// Computes the weighted mean of the potentials of several trees, each with u = 0 at the lowest
+    /// node above all points. Trees have different errors, so the mean is closer to a dual solution
+    /// of the ground metric than any of them.
     ///
     /// # Complexity
-    /// O(s log s) for each tree and s points.
+    /// O(s log s) per tree for s points.
     pub(crate) fn mean(
         trees: &[Tree],
         weights: impl Iterator<Item = f64>,
@@ -41,26 +42,27 @@ impl TreePotentials {
         Self { points, potentials }
     }
 
-    /// The potential of a point of the two measures; 0 for others.
+    /// Returns the potential of a point; 0 for points of neither measure.
     pub(crate) fn at(&self, point: usize) -> f64 {
         let found = u32::try_from(point).ok().and_then(|p| self.points.binary_search(&p).ok());
         found.map_or(0.0, |place| self.potentials[place])
     }
 }
 
-/// The tree that some leaves span, in memory that is used again.
+/// Subtree spanned by some leaves, with reusable buffers.
 #[derive(Default)]
 struct Spanned {
     order: RankOrder,
     branches: Vec<u32>,
     stack: Vec<(u32, Part)>,
-    /// Leaves first, then parts in the order they are joined: children before parents.
+    /// Parents: leaves first, then inner nodes in the order they are created, children before
+    /// parents.
     parent: Vec<u32>,
-    /// The potential of a part less that of its parent; in the end less that of the root.
+    /// Potential of a node relative to its parent; in the end relative to the root.
     potential: Vec<f64>,
 }
 
-/// Leaves that have come together on the way up, and their surplus.
+/// A node of the spanned subtree, and the surplus below it.
 #[derive(Clone, Copy)]
 struct Part {
     node: u32,
@@ -68,7 +70,7 @@ struct Part {
 }
 
 impl Spanned {
-    /// The potentials of the points given, which differ.
+    /// Computes the potentials of the given, distinct points.
     fn potentials(&mut self, tree: &Tree, points: &[u32], surplus: &[f64]) -> &[f64] {
         let Self { order, branches, stack, parent, potential } = self;
         let index = tree.index();
@@ -88,7 +90,7 @@ impl Spanned {
                 let node = parent.len() as u32;
                 parent[waiting.node as usize] = node;
                 parent[arrived.node as usize] = node;
-                // Its own parent is written when it meets another part; the last has none.
+                // Its own parent is set when it meets another node; the last one has none.
                 parent.push(node);
                 *waiting = Part { node, surplus: waiting.surplus + arrived.surplus };
             },
@@ -100,7 +102,7 @@ impl Spanned {
     }
 }
 
-/// 0 for 0, unlike [`f64::signum`].
+/// Returns the sign of x; 0 for 0, unlike [`f64::signum`].
 fn sign(x: f64) -> f64 {
     f64::from(i8::from(x > 0.0) - i8::from(x < 0.0))
 }
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
     use crate::measure::Measures;
 
-    /// A comb whose side branches fork in three, with edges of length 0 and a node with one child.
+    /// A comb with three-way side branches, edges of length 0 and a node with one child.
     fn tree() -> Tree {
         let side = |k: usize| format!("({0}a:{1},{0}b:2,{0}c:0.5):{2}", k, k % 3, k % 4);
         let comb =

@@ -1,4 +1,4 @@
-//! Measures laid out for one tree, so that each pair of them costs O(s).
+//! Measures prepared for one tree, so that each pair of them costs O(s).
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,48 +15,48 @@ use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
-/// Measures laid out for one tree: rows sorted by the depth-first order of its leaves.
+/// Measures prepared for one tree: rows sorted by the depth-first order of its leaves.
 ///
-/// The first distances build what later ones reuse: some 200 bytes for every point of a measure for
-/// pairs, some 150 for tables.
+/// The first distances build an index that later ones reuse: about 200 bytes per point of a measure
+/// for pairs, about 150 for tables.
 #[derive(Clone, Debug)]
 pub struct RankedMeasures {
     pub(super) tree: Tree,
     pub(super) measures: Measures,
-    /// The measures on leaf ranks in place of points.
+    /// Measures with leaf ranks in place of points.
     pub(super) ranked: Measures,
-    /// The counts of the collection that these measures are a part of, if they are a part.
-    whole: Option<Census>,
+    /// Counts of the collection that these measures are a part of, if any.
+    collection: Option<Census>,
     skeleton: OnceLock<Option<Skeleton>>,
     lists: OnceLock<Option<NodeLists>>,
 }
 
 /// Counts of a collection of measures and of the tree nodes above their points.
 ///
-/// These counts choose the algorithm for distances, and another algorithm may round otherwise. Counts
-/// of parts add up to those of the whole; a part that is [prepared](Tree::prepare_part) with the
-/// counts of the whole gives the same bits as the whole.
+/// The counts select the algorithm for distances, and different algorithms round differently.
+/// Counts of parts add up to those of the collection; a part that is [prepared](Tree::prepare_part)
+/// with the counts of the collection gives the same bits as the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Measures.
+    /// Number of measures.
     pub measures: usize,
-    /// Points of all of them.
+    /// Number of points of all measures.
     pub entries: usize,
-    /// Nodes above the points of each, the root left out, all together.
+    /// Number of nodes above the points of each measure, without the root, summed over measures.
     pub above: usize,
 }
 
-/// Rows that one task sorts.
+/// Rows per sorting task.
 const ROWS_PER_TASK: usize = 512;
 
 impl Tree {
-    /// Lays measures out for this tree, in parallel, so that each pair of them costs O(s).
+    /// Prepares measures for this tree, in parallel, so that each pair of them costs O(s).
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn prepare(&self, measures: &Measures) -> Result<RankedMeasures> {
         measures.check_points(self.leaves())?;
-        // Twice: the rows of every task, and all of them concatenated.
+        // Twice: the rows of each task, and all of them concatenated.
         let step = format_args!("the layout of {} measures for a tree", measures.len());
         memory::check(step, 2 * measures.bytes(), "take some of the measures at a time")?;
         let tasks = measures.len().div_ceil(ROWS_PER_TASK);
@@ -73,23 +73,24 @@ impl Tree {
             }
         };
         let (tree, measures) = (self.clone(), measures.clone());
-        let (whole, skeleton, lists) = (None, OnceLock::new(), OnceLock::new());
-        Ok(RankedMeasures { tree, measures, ranked, whole, skeleton, lists })
+        let (collection, skeleton, lists) = (None, OnceLock::new(), OnceLock::new());
+        Ok(RankedMeasures { tree, measures, ranked, collection, skeleton, lists })
     }
 
-    /// Lays out a part of a larger collection, so that its distances are to the bit those of the whole
-    /// collection, whose counts are the sums of the [`census`](Self::census) of its parts.
+    /// Prepares a part of a larger collection, so that distances are bit for bit those of the
+    /// collection. The counts of the collection are the sums of the [`census`](Self::census) of its
+    /// parts.
     ///
     /// # Errors
-    /// The measures live on another number of points.
-    pub fn prepare_part(&self, measures: &Measures, whole: Census) -> Result<RankedMeasures> {
-        Ok(RankedMeasures { whole: Some(whole), ..self.prepare(measures)? })
+    /// The measures are on another number of points.
+    pub fn prepare_part(&self, measures: &Measures, collection: Census) -> Result<RankedMeasures> {
+        Ok(RankedMeasures { collection: Some(collection), ..self.prepare(measures)? })
     }
 
-    /// The counts of the measures and of the nodes above their points. O(s) for each measure.
+    /// Counts the measures and the nodes above their points. O(s) per measure.
     ///
     /// # Errors
-    /// The measures live on another number of points.
+    /// The measures are on another number of points.
     pub fn census(&self, measures: &Measures) -> Result<Census> {
         let ranked = self.prepare(measures)?.ranked;
         let above = lists::entries(self, &ranked, usize::MAX).unwrap_or(usize::MAX);
@@ -97,10 +98,10 @@ impl Tree {
     }
 }
 
-/// Columns that one task fills, so that a table of few long rows has work for all threads.
+/// Columns per task, so that a table of few long rows has work for all threads.
 const COLUMNS_PER_TASK: usize = 4096;
 
-/// The table of `distance(row, column)`, in parallel; progress counts rows.
+/// Computes the table of `distance(row, column)`, in parallel; progress counts rows.
 fn table(
     rows: usize,
     columns: usize,
@@ -126,40 +127,39 @@ fn table(
     Ok(table)
 }
 
-/// Refuses `tables` tables of this size where they do not fit into memory together.
+/// Checks that `tables` tables of this size fit into memory at the same time.
 pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result<()> {
     if tables < 2 {
-        return Ok(()); // a single table is checked where it is allocated
+        return Ok(()); // the allocation checks a single table
     }
     let step = format_args!("the table of {rows} by {columns} distances of several trees");
     memory::check(step, memory::size_of::<f64>(&[rows, columns, tables]), PARTS)
 }
 
-/// Advice where a table does not fit into memory.
+/// Advice if a table does not fit into memory.
 pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, one block after the other in Rust), or ask for listed pairs or for the nearest alone";
 
 impl RankedMeasures {
-    /// The number of measures.
+    /// Returns the number of measures.
     pub fn len(&self) -> usize {
         self.measures.len()
     }
 
-    /// Whether there is no measure.
+    /// Returns whether there are no measures.
     pub fn is_empty(&self) -> bool {
         self.measures.is_empty()
     }
 
-    /// The measures.
+    /// Returns the measures.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
 
-    /// Distances of pairs of measures, in parallel.
+    /// Computes distances of pairs of measures, in parallel.
     ///
     /// # Errors
-    /// A measure that does not exist, two of unequal mass;
-    /// [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts pairs, asks to
-    /// stop.
+    /// A measure that does not exist; two measures of unequal mass;
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress`, which counts pairs, cancels.
     pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.measures.check_pairs(pairs)?;
         let counter = Counter::new(steps::DISTANCES, pairs.len(), progress);
@@ -174,19 +174,19 @@ impl RankedMeasures {
         Ok(distances)
     }
 
-    /// Distances of all pairs: a symmetric matrix, row after row, in parallel.
+    /// Computes the distances of all pairs, in parallel: a symmetric matrix, row by row.
     ///
     /// # Errors
-    /// As [`RankedMeasures::pairs`]; progress counts rows.
+    /// See [`RankedMeasures::pairs`]; progress counts rows.
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.block(0..self.len(), 0..self.len(), progress)
     }
 
-    /// The part of [`pairwise`](Self::pairwise) in some rows and columns, to the bit, row after row,
-    /// in parallel: for tables that do not fit into memory.
+    /// Computes a block of [`pairwise`](Self::pairwise), bit for bit, row by row, in parallel, for
+    /// tables that do not fit into memory.
     ///
     /// # Errors
-    /// As [`RankedMeasures::pairs`]; progress counts rows.
+    /// See [`RankedMeasures::pairs`]; progress counts rows.
     pub fn block(
         &self,
         rows: Range<usize>,
@@ -196,11 +196,11 @@ impl RankedMeasures {
         self.check_rows(&rows)?;
         self.check_rows(&columns)?;
         Measures::check_all_balanced(&[&self.measures])?;
-        // A pair that the block holds twice is computed once and copied.
+        // A pair that occurs twice in the block is computed once and copied.
         let both = rows.start.max(columns.start)..rows.end.min(columns.end);
         let later = |i: usize, j: usize| j < i && both.contains(&i) && both.contains(&j);
         let mut block = if let Some(lists) = self.lists() {
-            let scan = ListScan { asking: self, among: self, lists };
+            let scan = ListScan { queries: self, collection: self, lists };
             let wanted =
                 |i: usize, part: &Range<usize>| !(later(i, part.start) && later(i, part.end - 1));
             scan.rows(rows.clone(), &columns, progress, wanted)?
@@ -222,25 +222,26 @@ impl RankedMeasures {
         Ok(block)
     }
 
-    /// Distances from every measure here to every one of another set for the same tree, row after
-    /// row, in parallel.
+    /// Computes distances from every measure of this set to every measure of another set prepared
+    /// for the same tree, row by row, in parallel.
     ///
     /// # Errors
-    /// As [`RankedMeasures::pairs`]; progress counts rows. Measures are numbered within their own set.
+    /// See [`RankedMeasures::pairs`]; progress counts rows. Errors number measures within their own
+    /// set.
     ///
     /// # Panics
-    /// If the other set is prepared for another tree.
+    /// If the other set was prepared for another tree.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.cross_rows(other, 0..self.len(), progress)
     }
 
-    /// Some rows of [`cross`](Self::cross), to the bit.
+    /// Computes some rows of [`cross`](Self::cross), bit for bit.
     ///
     /// # Errors
-    /// As [`cross`](Self::cross).
+    /// See [`cross`](Self::cross).
     ///
     /// # Panics
-    /// If the other set is prepared for another tree.
+    /// If the other set was prepared for another tree.
     pub fn cross_rows(
         &self,
         other: &Self,
@@ -250,13 +251,15 @@ impl RankedMeasures {
         self.check_rows(&rows)?;
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
         self.check_tree(other);
-        // Lists pay for the larger set, which every query of the smaller one reads.
+        // Lists pay off for the larger set, which every query of the smaller one reads.
         if self.size().0 > other.size().0 {
             if let Some(lists) = self.lists() {
-                return ListScan { asking: other, among: self, lists }.columns(&rows, progress);
+                return ListScan { queries: other, collection: self, lists }
+                    .columns(&rows, progress);
             }
         } else if let Some(lists) = other.lists() {
-            let (scan, all) = (ListScan { asking: self, among: other, lists }, 0..other.len());
+            let (scan, all) =
+                (ListScan { queries: self, collection: other, lists }, 0..other.len());
             return scan.rows(rows, &all, progress, |_, _| true);
         }
         table(rows.len(), other.len(), progress, |i, j, scratch| {
@@ -264,15 +267,16 @@ impl RankedMeasures {
         })
     }
 
-    /// Refuses rows beyond the last.
+    /// Checks that all rows exist.
     fn check_rows(&self, rows: &Range<usize>) -> Result<()> {
         let last = rows.clone().last();
         last.map_or(Ok(()), |last| self.measures.get(last).map(drop))
     }
 
-    /// Distance between measures `i` and `j`, reusing memory: O(s), or O(n) where s is most of n.
+    /// Computes the distance between measures `i` and `j` with a reusable workspace: O(s), or O(n)
+    /// if s is most of n.
     ///
-    /// Masses are taken to be equal; [`Tree::pairs`] checks that, this does not.
+    /// Unlike [`Tree::pairs`], it does not check that masses are equal.
     ///
     /// # Panics
     /// If there is no such measure.
@@ -280,7 +284,8 @@ impl RankedMeasures {
         self.distance_to(i, self, j, scratch)
     }
 
-    /// As [`RankedMeasures::distance_with`], always over the tree that the supports span: O(s).
+    /// Computes the distance between measures `i` and `j` by a sweep over the subtree that their
+    /// supports span: O(s).
     ///
     /// # Panics
     /// If there is no such measure.
@@ -288,10 +293,11 @@ impl RankedMeasures {
         sparse(self.tree.index(), &self.ranked.row(i), &self.ranked.row(j), scratch)
     }
 
-    /// Distance between measure `i` here and measure `j` of another set prepared for the same tree.
+    /// Computes the distance between measure `i` of this set and measure `j` of another set
+    /// prepared for the same tree.
     ///
     /// # Panics
-    /// If there is no such measure, or the other set is prepared for another tree.
+    /// If there is no such measure, or the other set was prepared for another tree.
     pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
         self.check_tree(other);
         let (a, b) = (self.ranked.row(i), other.ranked.row(j));
@@ -313,29 +319,31 @@ impl RankedMeasures {
         by_skeleton.unwrap_or_else(|| sparse(self.tree.index(), &a, &b, scratch))
     }
 
-    /// The number of measures and of their points; those of the whole collection for a part.
+    /// Returns the number of measures and of their points; for a part, of the whole collection.
     fn size(&self) -> (usize, usize) {
         let own = (self.measures.len(), self.measures.entries());
-        self.whole.map_or(own, |whole| (whole.measures, whole.entries))
+        self.collection.map_or(own, |collection| (collection.measures, collection.entries))
     }
 
     fn check_tree(&self, other: &Self) {
         assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
     }
 
-    /// The cut. One thread builds it: a parallel build could run a task that waits for the cut.
+    /// Returns the skeleton, built by one thread: a parallel build could run a task that waits for
+    /// it.
     fn skeleton(&self) -> Option<&Skeleton> {
         let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked, self.size());
         self.skeleton.get_or_init(make).as_ref()
     }
 
-    /// The lists, built on all threads; two threads that need them first at the same time both build.
+    /// Returns the lists, built on all threads; two threads that need them first at the same time
+    /// both build them.
     fn lists(&self) -> Option<&NodeLists> {
         if self.lists.get().is_none() {
             let (measures, entries) = self.size();
             let mean = entries / measures.max(1);
             let sparse = !self.tree.prefers_dense(2 * mean);
-            let make = || NodeLists::new(&self.tree, &self.measures, &self.ranked, self.whole);
+            let make = || NodeLists::new(&self.tree, &self.measures, &self.ranked, self.collection);
             let _kept = self.lists.set(sparse.then(make).flatten());
         }
         self.lists.get()?.as_ref()

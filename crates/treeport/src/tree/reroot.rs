@@ -1,13 +1,13 @@
-//! Rooting a tree at the middle of its longest path.
+//! Midpoint rooting: moves the root to the middle of the longest path.
 
 use super::Tree;
 use crate::error::Result;
 
 impl Tree {
-    /// The tree with the root half-way along the longest path between two leaves.
+    /// Returns the tree with its root at the midpoint of the longest path between two leaves.
     ///
-    /// The root changes no distance, but the depth of the tree and its drawing. An ultrametric tree
-    /// keeps its root, up to an edge of length 0. Nodes with one child disappear. O(n).
+    /// Rooting changes no distance, but the depth of the tree and its drawing. An ultrametric tree
+    /// keeps its root, up to an edge of length 0. Nodes with one child are removed. O(n).
     ///
     /// # Errors
     /// None for a valid tree.
@@ -19,20 +19,20 @@ impl Tree {
         let (from_end, toward_end) = self.walk(&neighbors, one_end);
         let other_end = self.farthest_leaf(&from_end);
         let half = 0.5 * from_end[other_end];
-        // Climb from the far end until the next step would pass the middle: the edge to split.
+        // Climb from the far end until the next edge crosses the midpoint: the edge to split.
         let mut below = other_end;
         while below != one_end && from_end[toward_end[below]] > half {
             below = toward_end[below];
         }
         if below == one_end {
-            return Ok(self.clone()); // all leaves in one place
+            return Ok(self.clone()); // all leaves coincide
         }
         let above = toward_end[below];
         let (lower, upper) = (from_end[below] - half, half - from_end[above]);
-        self.hung_from((below, lower), (above, upper), &neighbors)
+        self.split_edge((below, lower), (above, upper), &neighbors)
     }
 
-    /// Every node's neighbors with the lengths between: children, then the parent.
+    /// Returns the neighbors of every node with edge lengths: children, then the parent.
     fn neighbors(&self) -> Vec<Vec<(usize, f64)>> {
         let mut neighbors = vec![Vec::new(); self.nodes()];
         for v in 0..self.root() {
@@ -45,7 +45,7 @@ impl Tree {
         neighbors
     }
 
-    /// Distance of every node from `start`, and the neighbor on the way there.
+    /// Computes the distance of every node from `start`, and the neighbor on the path to it.
     fn walk(&self, neighbors: &[Vec<(usize, f64)>], start: usize) -> (Vec<f64>, Vec<usize>) {
         let mut distance = vec![0.0; self.nodes()];
         let mut toward = vec![start; self.nodes()];
@@ -61,13 +61,14 @@ impl Tree {
         (distance, toward)
     }
 
-    /// The farthest leaf; ties go to the smallest number.
+    /// Returns the farthest leaf; ties go to the smallest number.
     fn farthest_leaf(&self, distance: &[f64]) -> usize {
         (1..self.leaves()).fold(0, |far, i| if distance[i] > distance[far] { i } else { far })
     }
 
-    /// Splits the edge between two neighbors (each with its distance from the new root) by the root.
-    fn hung_from(
+    /// Inserts the root into the edge between two neighbors, each given with its distance from the
+    /// root.
+    fn split_edge(
         &self,
         one: (usize, f64),
         other: (usize, f64),
@@ -110,7 +111,7 @@ impl Tree {
     }
 }
 
-/// Lets every node skip ancestors with a single child, adding their edges to its own.
+/// Removes ancestors with a single child from the paths of all nodes, and adds up their edges.
 fn without_unary(parent: &mut [Option<usize>], length: &mut [f64], children: &[usize]) {
     for v in (0..parent.len()).filter(|&v| children[v] != 1) {
         while let Some(p) = parent[v].filter(|&p| children[p] == 1) {

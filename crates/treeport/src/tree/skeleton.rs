@@ -1,14 +1,14 @@
-//! A coarse cut through the tree that makes most of a distance a plain vector difference.
+//! Coarse cut of a tree, which turns most of a distance into a plain vector difference.
 //!
-//! A sweep over the tree that two supports span costs O(s), but the processor predicts none of its
-//! branches. So the tree is cut once into *clusters*, maximal subtrees of at most B leaves, and the
-//! *top* above them. Each measure has a dense row of its masses at the top nodes; two rows give the
-//! top's share of W_T in one loop without branches. Below the cut, a cluster where only one measure
-//! has mass costs what it takes to move that mass to the cluster's root, which is known in advance.
-//! Only clusters where both have mass are swept, and with a few clusters for every point of a
-//! support those are few.
+//! A sweep over the subtree that two supports span costs O(s), but all its branches are
+//! mispredicted. The tree is therefore cut once into *clusters*, maximal subtrees of at most B
+//! leaves, and the *top* above them. Each measure has a dense row of its masses at the top nodes;
+//! the difference of two rows gives the top's share of W_T in one loop without branches. Below the
+//! cut, a cluster where only one measure has mass costs what it takes to move that mass to the
+//! cluster's root, which is precomputed. Only clusters where both have mass are swept; with a few
+//! clusters per point of a support those are few.
 //!
-//! A tree that is nearly a path has no such cut; its spanned trees are swept.
+//! A tree that is nearly a path has no such cut; its spanned subtrees are swept.
 
 use super::Tree;
 use super::distance::surpluses;
@@ -16,61 +16,63 @@ use super::index::{AncestorIndex, Depth};
 use crate::measure::Measures;
 use crate::memory;
 
-/// Top nodes for each point of a mean support: more of them leave fewer shared clusters but longer
-/// rows. The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
+/// Top nodes per point of a mean support: more of them leave fewer shared clusters but longer rows.
+/// The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
 const TOP_PER_POINT: usize = 24;
 
-/// Rows of top masses take at most this many numbers (256 MiB), but for the fewest worth a row.
+/// Largest number of entries in all rows (256 MiB), unless that leaves fewer than [`FEWEST_TOP`]
+/// per row.
 const MOST_MASSES: usize = 1 << 25;
 
-/// Fewest top nodes worth a row.
+/// Smallest useful number of top nodes.
 const FEWEST_TOP: usize = 32;
 
-/// Below this share of (mass · height) sums of plain `f64` have lost digits: sweep instead.
+/// Below this share of (mass · height), sums in plain `f64` have lost digits, and a sweep is used.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// Independent sums in the loop over top nodes, so that it is not one chain of additions.
+/// Independent sums in the loop over top nodes, which break the chain of additions.
 const SUMS: usize = 8;
 
-/// Where the tree is cut.
+/// Cut of a tree.
 #[derive(Clone, Debug)]
 struct Cut {
-    /// Most leaves in a cluster.
+    /// Largest number of leaves in a cluster.
     block: usize,
     /// Cluster of every leaf rank; clusters are numbered in the order of ranks.
     cluster: Vec<u32>,
-    /// How deep each cluster's root is.
+    /// Depth of each cluster's root.
     root: Vec<Depth>,
-    /// How far every inner node, by its number in the index, is below its cluster's root.
+    /// Depth of every inner node, by its number in the index, below its cluster's root.
     below: Vec<f64>,
-    /// Edge above every top node: clusters first, then inner nodes, children before parents.
+    /// Length of the edge above every top node: clusters first, then inner nodes, children before
+    /// parents.
     length: Vec<f64>,
-    /// Parent of every top node among the top nodes; past the end below the root.
+    /// Parent of every top node among the top nodes; past the end for children of the root.
     parent: Vec<u32>,
 }
 
-/// Measures laid out along a cut. A *group* is what one measure has in one cluster.
+/// Measures along a cut. A *group* is the part of a measure in one cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Skeleton {
     cut: Cut,
     height: f64,
     /// Mass at every top node times the edge above it, one dense row per measure.
     top: Vec<f64>,
-    /// The cluster of each group, increasing within a row.
+    /// Cluster of each group, increasing within a row.
     cluster: Vec<u32>,
     /// Cost of moving a group's mass to its cluster's root.
     alone: Vec<f64>,
     /// The sum of `alone` over the groups of a row.
     all_alone: Vec<f64>,
-    /// Where each group's entries begin; one bound more than groups.
+    /// Start of each group's entries, then the end of the last.
     first: Vec<usize>,
-    /// All entries, as in the measures.
+    /// Entries of all measures, in order.
     entry: Vec<Entry>,
-    /// One bit per cluster and row: whether the measure has mass there.
+    /// One bit per cluster and row: whether the measure has mass in the cluster.
     touched: Vec<Touched>,
 }
 
-/// One measure that is laid out: a row of a skeleton and of the measures that it was made from.
+/// One measure: a row of a skeleton and of the measures that it was built from.
 #[derive(Clone, Copy)]
 pub(super) struct SkeletonRow<'a> {
     pub(super) skeleton: &'a Skeleton,
@@ -78,16 +80,16 @@ pub(super) struct SkeletonRow<'a> {
     pub(super) row: usize,
 }
 
-/// One point of a measure, with what the sweep of a cluster reads together in memory.
+/// A point of a measure, with the data that the sweep of a cluster reads together.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     rank: u32,
     mass: f64,
-    /// How far the leaf is below its cluster's root.
+    /// Depth of the leaf below its cluster's root.
     below: f64,
 }
 
-/// Which of 64 clusters a measure has mass in, and how many groups come before them.
+/// Bits of 64 clusters in which a measure has mass, and the number of groups before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     bits: u64,
@@ -95,7 +97,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// The group of the cluster at a bit that is set.
+    /// Returns the group of the cluster at a bit that is set.
     #[inline]
     fn group(&self, bit: u64) -> usize {
         self.before + (self.bits & (bit - 1)).count_ones() as usize
@@ -103,8 +105,8 @@ impl Touched {
 }
 
 impl Cut {
-    /// The finest cut with at most `most` top nodes; `None` if clusters would be too coarse to
-    /// help.
+    /// Finds the finest cut with at most `most` top nodes; `None` if clusters would be too coarse
+    /// to help.
     fn new(tree: &Tree, index: &AncestorIndex, most: usize) -> Option<Self> {
         let mut leaves_below = vec![0usize; tree.nodes()];
         for v in 0..tree.nodes() {
@@ -113,7 +115,7 @@ impl Cut {
                 leaves_below[tree.parents()[v] as usize] += leaves_below[v];
             }
         }
-        // A node is in the top if its parent is no part of a cluster.
+        // A node is in the top if its parent is in no cluster.
         let in_top = |v: usize, block: usize| leaves_below[tree.parents()[v] as usize] > block;
         let mut block = 1;
         while (0..tree.root()).filter(|&v| in_top(v, block)).count() > most {
@@ -160,7 +162,8 @@ impl Cut {
         }
     }
 
-    /// Adds masses up from the clusters to the top nodes above, then weighs them with the edges.
+    /// Adds masses up from the clusters to the top nodes above, then multiplies them by the edge
+    /// lengths.
     fn fill_top(&self, top: &mut [f64]) {
         let nodes = self.length.len();
         for v in 0..nodes {
@@ -172,15 +175,15 @@ impl Cut {
         }
     }
 
-    /// Words of bits for all clusters.
+    /// Returns the number of 64-bit words for all clusters.
     fn words(&self) -> usize {
         self.root.len().div_ceil(64)
     }
 }
 
 impl Skeleton {
-    /// Lays out measures on leaf ranks; the cut suits `rows` measures with `points` points in all.
-    /// `None` where the tree has no useful cut.
+    /// Prepares measures on leaf ranks; the cut is made for `rows` measures with `points` points in
+    /// total. Returns `None` if the tree has no useful cut.
     pub(super) fn new(
         tree: &Tree,
         index: &AncestorIndex,
@@ -190,7 +193,7 @@ impl Skeleton {
         let rows = rows.max(1);
         let wanted = TOP_PER_POINT * points / rows;
         let cut = Cut::new(tree, index, wanted.min(MOST_MASSES / rows).max(FEWEST_TOP))?;
-        // The cut only saves time: without the memory for it, distances are swept.
+        // The cut only saves time: without memory for it, distances are swept.
         let sides = [ranked.len(), cut.length.len()];
         memory::check(format_args!("a cut"), memory::size_of::<f64>(&sides), "").ok()?;
         let mut skeleton = Self {
@@ -212,7 +215,7 @@ impl Skeleton {
         Some(skeleton)
     }
 
-    /// Appends the groups of a row and writes their masses to its clusters' top nodes.
+    /// Appends the groups of a row and writes their masses to the top nodes of their clusters.
     fn push_groups(&mut self, index: &AncestorIndex, ranked: &Measures, row: usize) {
         let cut = &self.cut;
         let top = &mut self.top[row * cut.length.len()..];
@@ -224,7 +227,7 @@ impl Skeleton {
         for points in measure.support().chunk_by(same) {
             let cluster = cut.cluster[points[0] as usize];
             let root = cut.root[cluster as usize];
-            let begin = *self.first.last().expect("starts with one");
+            let begin = *self.first.last().expect("the list starts with one entry");
             let part = ranked.entries_at(begin..begin + points.len());
             let entries = points.iter().copied().zip(part.masses().iter().copied());
             self.entry.extend(entries.clone().map(|(rank, mass)| {
@@ -245,37 +248,39 @@ impl Skeleton {
         self.all_alone.push(self.alone[before..].iter().sum());
     }
 
-    /// The range of a group's entries.
+    /// Returns the range of a group's entries.
     fn places(&self, group: usize) -> std::ops::Range<usize> {
         self.first[group]..self.first[group + 1]
     }
 
-    /// Whether rows of the two can be compared: both are cut at the same place of the same tree.
+    /// Returns whether rows of the two are comparable: both have the same cut of the same tree.
     pub(super) fn fits(&self, other: &Self) -> bool {
         self.cut.block == other.cut.block
     }
 }
 
 impl SkeletonRow<'_> {
-    /// Mass times edge length of every top node.
+    /// Returns the mass times edge length of every top node.
     #[inline]
     fn top(&self) -> &[f64] {
         let nodes = self.skeleton.cut.length.len();
         &self.skeleton.top[self.row * nodes..][..nodes]
     }
 
-    /// The clusters where the measure has mass.
+    /// Returns the clusters where the measure has mass.
     #[inline]
     fn touched(&self) -> &[Touched] {
         let words = self.skeleton.cut.words();
         &self.skeleton.touched[self.row * words..][..words]
     }
 
-    /// W_T of two rows of the same tree, or `None` where rounding would show in it.
+    /// Computes W_T of two rows of the same tree, or returns `None` if rounding errors would be
+    /// visible.
     ///
     /// W_T = Σ over top nodes |a − b| + Σ over clusters of their cost. With alone(a, c) the cost of
-    /// taking what a has in c to the root of c, the cost of c is alone(a, c) + alone(b, c) unless
-    /// both have mass in c. So all of these are added, and taken off again where both have mass.
+    /// moving the part of a in c to the root of c, the cost of c is alone(a, c) + alone(b, c)
+    /// unless both have mass in c. All of these are added first, and those of shared clusters are
+    /// subtracted again.
     pub(super) fn distance(
         &self,
         other: &Self,
@@ -298,7 +303,8 @@ impl SkeletonRow<'_> {
         (total >= LEAST_SHARE * mine.height * self.ranked.row(self.row).total()).then_some(total)
     }
 
-    /// The cost within a cluster where both measures have a group: `left` here, `right` there.
+    /// Computes the cost within a cluster where both measures have a group: `left` here, `right`
+    /// there.
     #[inline]
     fn shared(
         &self,
@@ -311,7 +317,7 @@ impl SkeletonRow<'_> {
         let cut = &self.skeleton.cut;
         let (mine, theirs) = (self.skeleton.places(left), other.skeleton.places(right));
         match (&self.skeleton.entry[mine.clone()], &other.skeleton.entry[theirs.clone()]) {
-            // One point each, and not the same, is the usual case.
+            // The usual case: one point each, and not the same.
             (&[x], &[y]) if x.rank != y.rank => {
                 let (low, high) = (x.rank.min(y.rank), x.rank.max(y.rank));
                 let meet = cut.below[index.ancestor(low as usize, high as usize) as usize];
@@ -328,7 +334,7 @@ impl SkeletonRow<'_> {
     }
 }
 
-/// Σ |a − b|.
+/// Computes Σ |a − b|.
 fn cityblock(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; SUMS];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
@@ -347,7 +353,7 @@ mod tests {
     use crate::tree::Scratch;
 
     fn heap_shaped(leaves: usize) -> Tree {
-        // Leaf i and node v hang below the node with half their number, counted from the root.
+        // The parent has half the number, counted from the root.
         let nodes = 2 * leaves - 1;
         let parent = (0..nodes).map(|v| (nodes - 1 - (nodes - 1 - v).saturating_sub(1) / 2) as u32);
         let length = (0..nodes).map(|v| if v == nodes - 1 { 0.0 } else { 1.0 + (v % 3) as f64 });
@@ -367,7 +373,7 @@ mod tests {
         let judge =
             tree.distance_dense(&measures.row(0), &measures.row(1), &mut Scratch::default());
         assert!((cut.expect("far from 0") - judge).abs() < 1e-12 * judge);
-        // Equal measures are below what the cut can tell; the sweep says 0.
+        // The cut is not accurate enough for equal measures.
         assert_eq!(row(0).distance(&row(0), tree.index(), &mut Vec::new()), None);
     }
 

@@ -1,16 +1,17 @@
-//! Transport on a tree between measures of any masses.
+//! Unbalanced transport on a tree.
 //!
-//! Mass that is not moved is taken away or put back at a price λ a unit. With s the surplus of a
+//! Mass that is not moved is removed or created at a price λ per unit. With s the surplus of a
 //! point, y the mass that leaves it upwards, and y(v) the sum of those below a node,
 //!
 //!   min Σ_v length(v)·|y(v)| + λ·Σᵢ |sᵢ − yᵢ|,  y(root) = 0,
 //!
-//! where yᵢ lies between 0 and sᵢ: to create mass in order to send it away costs no less than to
-//! create it where it is needed. That is a program of `convex`, whose leaves are lines of slope ∓λ
-//! and whose edges bend at 0.
+//! where yᵢ lies between 0 and sᵢ: creating mass in order to move it is never cheaper than creating
+//! it where it is needed. This is a program of `convex`, whose leaves are lines of slope ∓λ and
+//! whose edges add a kink at 0.
 //!
-//! Nothing moves farther than 2λ, so that longer edges count as 4λ: slopes keep the digits of λ, however
-//! short it is. Masses are whole numbers of a unit, so that none is left over to cross a long edge.
+//! Mass never moves farther than 2λ, so longer edges count as 4λ: slopes keep the digits of λ,
+//! however small it is. Masses are integer multiples of a unit, so that no rounding error crosses a
+//! long edge.
 
 use std::cell::Cell;
 
@@ -23,15 +24,15 @@ use crate::option_range::OptionRange;
 use crate::order::RankOrder;
 use crate::rounding::TOTALS;
 
-/// A function at a node, and the length it has climbed since its last bend.
+/// A function at a node, and the length of the path since its last kink.
 struct Part {
     function: ConvexFunction,
     climbed: Cell<f64>,
 }
 
 impl Tree {
-    /// The cost of transport between measures of any masses: along the edges, and `penalty` for
-    /// every unit that is not moved, where it is taken away and where it is put back.
+    /// Computes the cost of unbalanced transport: along the edges, plus `penalty` for every unit
+    /// that is not moved, both where it is removed and where it is created.
     ///
     /// This is the flat metric (Kantorovich–Rubinstein) of the tree. With a penalty of at least
     /// half the largest distance and equal masses it is [`Tree::distance`].
@@ -40,17 +41,17 @@ impl Tree {
     ///    |f_i - f_j| \le d_T(i, j) $$
     ///
     /// # Errors
-    /// The measures live on other points than the tree's; a penalty that is negative or not finite.
+    /// The measures are on other points than the tree's; a penalty that is negative or not finite.
     ///
     /// # Complexity
-    /// O(s log s) for s points with mass, after the index of [`Tree::distance`].
+    /// O(s log s) for s points with mass, given the index of [`Tree::distance`].
     ///
     /// # Example
     /// ```
     /// use treeport::{Measures, Tree};
     /// let tree = Tree::from_newick("((a:1,b:1):2,c:3);")?;
     /// let measures = Measures::from_dense(3, &[2.0, 0.0, 1.0, 0.0, 1.0, 0.0])?;
-    /// // One unit goes from a to b; one at a and the one at c are taken away.
+    /// // One unit goes from a to b; one at a and the one at c are removed.
     /// assert_eq!(tree.unbalanced(&measures.row(0), &measures.row(1), 1.5)?, 5.0);
     /// # Ok::<(), treeport::Error>(())
     /// ```
@@ -71,19 +72,19 @@ impl Tree {
         index.branches(ordered.iter().map(|leaf| leaf.0), &mut branches);
         let even = (a.total() - b.total()).abs() <= TOTALS * a.total().max(b.total());
         let unit = Unit::of(ordered.iter().map(|leaf| leaf.1.abs()).sum());
-        let (whole, moved) = self.moved(&ordered, &branches, penalty, even, &unit);
+        let (units, moved) = self.moved(&ordered, &branches, penalty, even, &unit);
         let mut left = 0.0;
-        for ((leaf, &whole), &moved) in ordered.iter().zip(&whole).zip(&moved) {
-            left += if moved == 0 { leaf.1.abs() } else { unit.mass(whole - moved).abs() };
+        for ((leaf, &units), &moved) in ordered.iter().zip(&units).zip(&moved) {
+            left += if moved == 0 { leaf.1.abs() } else { unit.mass(units - moved).abs() };
         }
         Ok(unit.mass_cost(self.cost_of_units(&ordered, &branches, &moved)) + penalty * left)
     }
 
-    /// What it costs to move whole numbers of units from each point upwards, in units.
+    /// Computes the cost of moving integer masses from each point upwards, in units.
     fn cost_of_units(&self, surplus: &[(u32, f64)], branches: &[u32], moved: &[i64]) -> f64 {
         let cost = Cell::new(0.0);
         let leaves = branches.iter().zip(surplus).zip(moved);
-        // No mass arrives at the root: what is left at the last branching is 0.
+        // No mass arrives at the root: the sum at the last branching is 0.
         self.index().sweep(
             &mut Vec::new(),
             leaves.map(|((&branch, &(rank, _)), &units)| (branch, rank, units)),
@@ -93,8 +94,8 @@ impl Tree {
         cost.get()
     }
 
-    /// The surpluses of points by their rank, which add up to 0 if they are `even`, in units, and how much
-    /// of each leaves its point upwards.
+    /// Returns the surpluses of points (given by rank) in units, with sum 0 if they are `even`, and
+    /// the optimal mass that leaves each point upwards.
     fn moved(
         &self,
         surplus: &[(u32, f64)],
@@ -103,11 +104,11 @@ impl Tree {
         even: bool,
         unit: &Unit,
     ) -> (Vec<i64>, Vec<i64>) {
-        let mut whole: Vec<i64> = surplus.iter().map(|leaf| unit.whole(leaf.1)).collect();
+        let mut units: Vec<i64> = surplus.iter().map(|leaf| unit.units(leaf.1)).collect();
         if even {
-            // No penalty is paid for the rounding of sums, however high it is.
-            let missing: i64 = whole.iter().sum();
-            whole
+            // Rounding errors of sums pay no penalty, however high it is.
+            let missing: i64 = units.iter().sum();
+            units
                 .iter_mut()
                 .max_by_key(|units| units.abs())
                 .into_iter()
@@ -115,7 +116,7 @@ impl Tree {
         }
         let mut pieces = ConvexPieces::with_capacity(2 * surplus.len());
         let parts: Vec<Part> = (0..)
-            .zip(&whole)
+            .zip(&units)
             .map(|(leaf, &length)| {
                 let slope = if length > 0 { -penalty } else { penalty };
                 let function = pieces.line(length.min(0), slope, length.abs(), leaf);
@@ -129,37 +130,39 @@ impl Tree {
             leaves.map(|((&branch, &(rank, _)), part)| (branch, rank, part)),
             |part, length| part.climbed.set(part.climbed.get() + length),
             |waiting, arrived| {
-                let [one, other] = [&*waiting, &arrived]
-                    .map(|part| pieces.bend(part.function, 0, part.climbed.take().min(longest)));
+                let [one, other] = [&*waiting, &arrived].map(|part| {
+                    pieces.add_kink(part.function, 0, part.climbed.take().min(longest))
+                });
                 waiting.function = pieces.join(one, other);
             },
         );
         let mut lengths = vec![0; surplus.len()];
         if let Some((part, _)) = last {
-            pieces.taken(part.function, 0, |leaf, length| lengths[leaf as usize] += length);
+            pieces
+                .for_each_up_to(part.function, 0, |leaf, length| lengths[leaf as usize] += length);
         }
-        // The line of a lack begins at −|lack|, where nothing is taken.
-        let leaves = |k: usize| if whole[k] < 0 { whole[k] + lengths[k] } else { lengths[k] };
+        // The line of a negative surplus starts at −|surplus|, where no mass is moved.
+        let leaves = |k: usize| if units[k] < 0 { units[k] + lengths[k] } else { lengths[k] };
         let moved = (0..surplus.len()).map(leaves).collect();
-        (whole, moved)
+        (units, moved)
     }
 }
 
-/// Masses as whole numbers of a power of two.
+/// Conversion of masses to integers; the unit is a power of two.
 struct Unit {
     size: f64,
 }
 
 impl Unit {
-    /// A unit in which the total is below 2⁶¹, so that masses keep their digits unless they are tiny
-    /// parts of the total.
+    /// Returns a unit in which the total is below 2⁶¹, so that masses keep their digits unless they
+    /// are tiny parts of the total.
     fn of(total: f64) -> Self {
         let exponent = if total > 0.0 { total.log2().floor() as i32 + 2 - 61 } else { 0 };
         // Masses near the ends of the range of numbers have no such power.
         Self { size: 2f64.powi(exponent.clamp(-1022, 1022)) }
     }
 
-    fn whole(&self, mass: f64) -> i64 {
+    fn units(&self, mass: f64) -> i64 {
         (mass / self.size).round() as i64
     }
 
@@ -167,7 +170,7 @@ impl Unit {
         units as f64 * self.size
     }
 
-    /// What moves cost, from what they cost in units.
+    /// Converts the cost of moves in units to their cost.
     fn mass_cost(&self, units: f64) -> f64 {
         units * self.size
     }

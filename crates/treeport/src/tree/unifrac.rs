@@ -1,7 +1,7 @@
 //! UniFrac distances of samples on a phylogeny.
 //!
-//! With p and q the shares of two samples below an edge of length l, and m of all m_t individuals of
-//! both below it:
+//! With p and q the shares of two samples below an edge of length l, and m of m_t individuals of
+//! both samples below it:
 //!
 //! | name | distance |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | generalized | Σ w \|p − q\| / Σ w (p + q) with w = l (p + q)^(α − 1) (Chen et al. 2012) |
 //! | variance-adjusted | as generalized, with w = l / √(m (m_t − m)), where m < m_t (Chang et al. 2011) |
 //!
-//! The first two are computed as tree distances. The others merge two sorted lists of nodes: O(k) a
-//! pair for k nodes above the points of either.
+//! The first two are computed as tree distances. The others merge two sorted lists of nodes: O(k)
+//! per pair for k nodes above the points of either sample.
 
 use super::Tree;
 use crate::error::{Error, Result};
@@ -24,23 +24,24 @@ use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::units::of_largest;
 
-/// Sums of the same counts in another order may differ by this.
+/// Relative difference of sums of the same counts in another order.
 const ROUNDING: f64 = 1e-12;
 
-/// Which UniFrac distance: see [`Tree::unifrac`].
+/// Variants of the UniFrac distance ([`Tree::unifrac`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UniFrac {
-    /// Shares that move, times how far: the tree distance of normalized samples.
+    /// Tree distance of normalized samples.
     #[default]
     Weighted,
-    /// The weighted distance divided by Σ l (p + q), its value if no edge were shared.
+    /// Weighted distance divided by Σ l (p + q), its value if no edge were shared.
     WeightedNormalized,
-    /// Which taxa there are, whatever their number.
+    /// Distance of the sets of taxa, regardless of abundance.
     Unweighted,
-    /// Between the two before: α = 1 is weighted-normalized, 0 counts every edge by its length alone.
+    /// Between the two above: α = 1 is weighted-normalized; α = 0 weights every edge by its length
+    /// alone.
     Generalized,
-    /// Edges weighed by how much their shares vary by chance.
+    /// Edges weighted by the variance of their shares under random sampling.
     VarianceAdjusted,
 }
 
@@ -49,18 +50,18 @@ named! { UniFrac, "the variant of UniFrac", {
     WeightedNormalized: "weighted-normalized", "the same divided by its largest possible value: from 0 to 1";
     Unweighted: "unweighted", "the share of branch length that only one of two samples has";
     Generalized: "generalized", "between weighted-normalized (alpha 1) and less weight on abundant taxa (alpha 0)";
-    VarianceAdjusted: "variance-adjusted", "edges weighed by how much their shares vary by chance";
+    VarianceAdjusted: "variance-adjusted", "edges weighted by how much their shares vary by chance";
 }}
 
-/// What [`Tree::unifrac`] is asked for.
+/// Options of [`Tree::unifrac`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UniFracOptions {
-    /// Which distance.
+    /// Variant of the distance.
     pub variant: UniFrac,
-    /// How much abundant taxa count in [`UniFrac::Generalized`], from 0 to 1; not read by others.
+    /// Weight of abundant taxa in [`UniFrac::Generalized`], from 0 to 1; other variants ignore it.
     pub alpha: f64,
-    /// Take a root with more than two children as it is. It is that of an unrooted tree, whose place is
-    /// arbitrary, and distances depend on it.
+    /// Accepts a root with more than two children. Such trees are usually unrooted: the place of
+    /// their root is arbitrary, and distances depend on it.
     pub unrooted: bool,
 }
 
@@ -71,15 +72,15 @@ impl Default for UniFracOptions {
 }
 
 impl Tree {
-    /// UniFrac distances of all pairs of samples: a symmetric matrix, row after row, in parallel;
-    /// progress counts rows.
+    /// Computes UniFrac distances of all pairs of samples, in parallel: a symmetric matrix, row by
+    /// row; progress counts rows.
     ///
-    /// Samples are counts at the leaves; their totals may differ, and be 0
+    /// Samples are counts at the leaves. Their totals may differ, and may be 0
     /// ([`Measures::from_rows_or_empty`]): all shares of such a sample are 0.
     ///
     /// # Errors
-    /// Samples on another number of leaves; an `alpha` out of range; a tree that is not rooted, unless that is
-    /// asked for, or has edges without length; a table that does not fit into memory.
+    /// Samples on another number of leaves; an `alpha` out of range; an unrooted tree, unless
+    /// `unrooted` is set; a tree with edges without length; a table that does not fit into memory.
     ///
     /// # Example
     /// ```
@@ -111,11 +112,11 @@ impl Tree {
                 expected: "it is a number from 0 to 1",
             }),
             UniFrac::Generalized => {
-                self.merged(samples, progress, |edges| edges.weighed(|both, _| both.powf(alpha)))
+                self.merged(samples, progress, |edges| edges.weighted(|both, _| both.powf(alpha)))
             }
             UniFrac::VarianceAdjusted => self.merged(samples, progress, |edges| {
-                edges.weighed(|both, below| {
-                    // An edge above all individuals tells nothing, and has no variance.
+                edges.weighted(|both, below| {
+                    // An edge above all individuals has no variance and no information.
                     let beside = 1.0 - below;
                     if beside > ROUNDING { both / (below * beside).sqrt() } else { 0.0 }
                 })
@@ -123,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// Refuses what has no root, unless it is taken as it is, and what has no lengths.
+    /// Checks that the tree has a root (unless `unrooted` is set) and edge lengths.
     fn check_phylogeny(&self, unrooted: bool) -> Result<()> {
         let root = self.root() as u32;
         let below = self.parents()[..self.root()].iter().filter(|&&parent| parent == root).count();
@@ -139,7 +140,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Tree distances of shares; `relative` to their values if no edge were shared.
+    /// Computes tree distances of shares; divided by their values without shared edges if
+    /// `relative`.
     fn weighted_unifrac(
         &self,
         samples: &Measures,
@@ -148,17 +150,18 @@ impl Tree {
     ) -> Result<Vec<f64>> {
         let shares = samples.clone().normalized();
         let n = shares.len();
-        // Those without mass have no distances along the tree.
-        let there: Vec<usize> = (0..n).filter(|&row| shares.row(row).total() > 0.0).collect();
-        let rows = there.iter().map(|&row| shares.row(row).iter());
-        let some = if there.len() == n {
+        // Samples without mass have no tree distances.
+        let nonempty: Vec<usize> = (0..n).filter(|&row| shares.row(row).total() > 0.0).collect();
+        let rows = nonempty.iter().map(|&row| shares.row(row).iter());
+        let some = if nonempty.len() == n {
             shares.clone()
         } else {
             Measures::from_rows(self.leaves(), rows)?
         };
         let found = self.pairwise(&some, progress)?;
         let depths = self.mean_depths(&shares);
-        let mut table = if there.len() == n { found } else { spread(&found, &there, &depths) };
+        let mut table =
+            if nonempty.len() == n { found } else { spread(&found, &nonempty, &depths) };
         if relative {
             for (row, a) in table.chunks_exact_mut(n.max(1)).zip(&depths) {
                 for (distance, b) in row.iter_mut().zip(&depths) {
@@ -169,7 +172,7 @@ impl Tree {
         Ok(table)
     }
 
-    /// Σ l p for every sample: how far its individuals are from the root in the mean.
+    /// Computes Σ l p for every sample: the mean distance of its individuals from the root.
     fn mean_depths(&self, shares: &Measures) -> Vec<f64> {
         let mut depths = vec![0.0; self.nodes()];
         for node in (0..self.root()).rev() {
@@ -179,7 +182,7 @@ impl Tree {
         shares.iter().map(|sample| sample.iter().map(mean).sum::<f64>() + 0.0).collect()
     }
 
-    /// `of(edges)` for every pair of samples.
+    /// Computes `of(edges)` for every pair of samples.
     fn merged(
         &self,
         samples: &Measures,
@@ -214,32 +217,32 @@ impl Tree {
     }
 }
 
-/// The individuals of a sample below every edge that has some.
+/// Individuals of a sample below each edge, without empty edges.
 #[derive(Clone, Copy)]
 struct SampleBelow<'a> {
-    /// Edges in order, and how many.
+    /// Edges in order, and the number of individuals below each.
     counts: (&'a [usize], &'a [f64]),
     total: f64,
 }
 
 impl SampleBelow<'_> {
-    /// The next edge.
+    /// Returns the next edge.
     fn next(&self) -> usize {
         self.counts.0.first().copied().unwrap_or(usize::MAX)
     }
 
-    /// Takes the share below an edge, if it is the next.
-    fn take(&mut self, edge: usize) -> f64 {
+    /// Returns the share below an edge and advances, if it is the next edge; otherwise 0.
+    fn take_share(&mut self, edge: usize) -> f64 {
         if self.next() != edge {
             return 0.0;
         }
-        let share = self.counts.1[0] / self.total; // there is an edge, so that there is mass
+        let share = self.counts.1[0] / self.total; // an edge in the list has mass
         self.counts = (&self.counts.0[1..], &self.counts.1[1..]);
         share
     }
 }
 
-/// The edges that one of two samples has.
+/// Edges above the taxa of at least one of two samples.
 struct Edges<'a> {
     tree: &'a Tree,
     unit: f64,
@@ -248,23 +251,24 @@ struct Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// Every edge in order: its length, and the shares of both samples below it.
-    fn each(&self, mut take: impl FnMut(f64, f64, f64)) {
+    /// Calls `visit` for every edge in order with its length and the shares of both samples below
+    /// it.
+    fn each(&self, mut visit: impl FnMut(f64, f64, f64)) {
         let (mut a, mut b) = (self.a, self.b);
         loop {
             let edge = a.next().min(b.next());
             if edge == usize::MAX {
                 return;
             }
-            take(self.tree.lengths()[edge] / self.unit, a.take(edge), b.take(edge));
+            visit(self.tree.lengths()[edge] / self.unit, a.take_share(edge), b.take_share(edge));
         }
     }
 
-    /// Σ l g |p − q| / (p + q) over Σ l g, where g is made of p + q and of the share of all individuals
-    /// that are below the edge.
-    fn weighed(&self, weight: impl Fn(f64, f64) -> f64) -> f64 {
+    /// Computes Σ l g |p − q| / (p + q) over Σ l g, where g is a function of p + q and of the share
+    /// of all individuals below the edge.
+    fn weighted(&self, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut differences, mut sums) = (0.0, 0.0);
-        // The share of all individuals that are of the first sample, which may be empty.
+        // The first sample's share of all individuals; the sample may be empty.
         let first =
             if self.a.total == 0.0 { 0.0 } else { 1.0 / (1.0 + self.b.total / self.a.total) };
         self.each(|length, p, q| {
@@ -276,8 +280,9 @@ impl Edges<'_> {
     }
 }
 
-/// The table of all samples from that of those with mass: Σ l |p − q| to one without is Σ l p, its depth.
-fn spread(found: &[f64], there: &[usize], depths: &[f64]) -> Vec<f64> {
+/// Extends the table of samples with mass to all samples: Σ l |p − q| to an empty sample is Σ l p,
+/// the mean depth.
+fn spread(found: &[f64], nonempty: &[usize], depths: &[f64]) -> Vec<f64> {
     let n = depths.len();
     let mut table = vec![0.0; n * n];
     for (i, row) in table.chunks_exact_mut(n).enumerate() {
@@ -285,15 +290,15 @@ fn spread(found: &[f64], there: &[usize], depths: &[f64]) -> Vec<f64> {
             *distance = (depths[i] - depths[j]).abs();
         }
     }
-    for (row, &i) in found.chunks_exact(there.len().max(1)).zip(there) {
-        for (&distance, &j) in row.iter().zip(there) {
+    for (row, &i) in found.chunks_exact(nonempty.len().max(1)).zip(nonempty) {
+        for (&distance, &j) in row.iter().zip(nonempty) {
             table[i * n + j] = distance;
         }
     }
     table
 }
 
-/// Length that only one of two samples has, over all length.
+/// Computes the length below which only one of two samples is present, over the total length.
 fn presence(edges: &Edges<'_>) -> f64 {
     let (mut one, mut any) = (0.0, 0.0);
     edges.each(|length, a, b| {
@@ -303,7 +308,7 @@ fn presence(edges: &Edges<'_>) -> f64 {
     ratio(one, any)
 }
 
-/// Nothing over nothing is nothing: both samples are at the root.
+/// Divides, with 0/0 = 0: both samples are at the root.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

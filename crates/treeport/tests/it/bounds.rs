@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Accuracy, Bounds, GroundMetric, MatrixView, Measures, Period, PointMetric, Potentials, Problem,
-    Problems, Relax, Target, silent,
+    Accuracy, Aim, Answer, GroundMetric, MatrixView, Measures, Period, PointMetric, Potentials,
+    Problem, Problems, Relax, Wanted, silent,
 };
 
 /// A number from 0 to 1 for every pair of whole numbers.
@@ -53,10 +53,9 @@ fn scene(kind: u8, n: usize, seed: u64) -> (GroundMetric, Measures) {
     (metric, Measures::from_rows(2 * n, [row(0), row(n)]).unwrap().normalized())
 }
 
-fn targets() -> [Target; 5] {
-    let within = |error| Target { accuracy: Accuracy::Within(error), time: None };
-    let hasty = Target { accuracy: Accuracy::EXACT, time: Some(Duration::ZERO) };
-    [within(0.3), within(0.01), within(0.0), Target::default(), hasty]
+fn targets() -> [Aim; 5] {
+    let hasty = Aim::exact().in_time(Duration::ZERO);
+    [Aim::within(0.3), Aim::within(0.01), Aim::within(0.0), Aim::exact(), hasty]
 }
 
 /// Bounds are bounds, and potentials prove the lower one for all pairs that have a cost.
@@ -68,12 +67,12 @@ fn judge(
 ) {
     let exact = problem.value(&silent).unwrap();
     for target in targets() {
-        let (bounds, Potentials { left, right }) =
-            problem.within_with_potentials(target, &silent).unwrap();
-        let Bounds { lower, upper, .. } = bounds;
+        let wanted = target.wanting(Wanted::Potentials);
+        let Answer { lower, upper, potentials, .. } = problem.answer(&wanted, &silent).unwrap();
+        let Potentials { left, right } = potentials.unwrap();
         assert!(lower <= exact * (1.0 + 1e-9) && exact <= upper * (1.0 + 1e-9), "{lower} {exact}");
         if let (Accuracy::Within(error), None) = (target.accuracy, target.time) {
-            assert!(upper - lower <= error.max(1e-9) * upper, "{target:?} {lower} {upper}");
+            assert!(upper - lower <= error.max(1e-9) * lower, "{target:?} {lower} {upper}");
         }
         assert_eq!([left.len(), right.len()], masses.map(<[f64]>::len));
         let largest = left.iter().chain(&right).fold(0.0f64, |most, dual| most.max(dual.abs()));
@@ -93,7 +92,7 @@ fn judge(
         }
         assert!(right.iter().all(|v| *v <= penalty + 1e-12 * largest));
         // Without being asked for them, the bounds are the same or a little wider.
-        let plain = problem.within(target, &silent).unwrap();
+        let plain = problem.answer(&target, &silent).unwrap();
         if target.time.is_none() {
             assert!(plain.lower <= lower && plain.upper == upper, "{plain:?}");
         }
@@ -169,9 +168,9 @@ fn large_problems_have_potentials_behind_bounds() {
         let (metric, measures) = scene(kind, 2300, 11);
         let (a, b) = (measures.row(0), measures.row(1));
         let problem = Problem::new(&metric, &a, &b);
-        let target = Target { accuracy: Accuracy::Within(0.05), time: None };
-        let (bounds, Potentials { left, right }) =
-            problem.within_with_potentials(target, &silent).unwrap();
+        let target = Aim::within(0.05);
+        let mut bounds = problem.answer(&target.wanting(Wanted::Potentials), &silent).unwrap();
+        let Potentials { left, right } = bounds.potentials.take().unwrap();
         let worth: f64 = a.iter().map(|(i, mass)| mass * left[i]).sum::<f64>()
             + b.iter().map(|(j, mass)| mass * right[j]).sum::<f64>();
         let largest = left.iter().chain(&right).fold(0.0f64, |most, dual| most.max(dual.abs()));
@@ -190,7 +189,7 @@ fn a_mass_has_no_potentials() {
     let (metric, measures) = scene(0, 9, 1);
     let (a, b) = (measures.row(0), measures.row(1));
     let problem = Problem::new(&metric, &a, &b).with_mass(0.5);
-    let error = problem.within_with_potentials(Target::default(), &silent).unwrap_err();
+    let error = problem.answer(&Aim::exact().wanting(Wanted::Potentials), &silent).unwrap_err();
     assert!(error.to_string().contains("there are no potentials with a mass"), "{error}");
 }
 
@@ -199,24 +198,24 @@ fn problems_share_their_time() {
     let (metric, measures) = scene(0, 300, 3);
     let pairs = vec![(0, 1); 40];
     let problems = Problems::new(&metric, &measures, &pairs);
-    let target = |time| Target { accuracy: Accuracy::EXACT, time: Some(time) };
+    let target = |time| Aim::exact().in_time(time);
     // No time at all: all have bounds nevertheless.
-    let hasty = problems.within(target(Duration::ZERO), &silent).unwrap();
+    let hasty = problems.bounds(&target(Duration::ZERO), &silent).unwrap();
     assert!(hasty.lower.iter().zip(&hasty.upper).all(|(lower, upper)| lower <= upper));
     assert_eq!(hasty.lower.len(), 40);
     // More than enough for all: exactly the values.
-    let all = problems.within(target(Duration::from_secs(100_000)), &silent).unwrap();
+    let all = problems.bounds(&target(Duration::from_secs(100_000)), &silent).unwrap();
     let exact = problems.values(&silent).unwrap();
     for (upper, exact) in all.upper.iter().zip(&exact) {
         assert!((upper - exact).abs() <= 1e-9 * exact);
     }
     // A time that no clock has is no limit.
-    assert_eq!(problems.within(target(Duration::MAX), &silent).unwrap(), all);
+    assert_eq!(problems.bounds(&target(Duration::MAX), &silent).unwrap(), all);
 }
 
 #[test]
 fn forecasts_grow_with_the_work() {
-    let exactly = Target::default();
+    let exactly = Aim::exact();
     let forecast = |kind: u8, n: usize| {
         let (metric, measures) = scene(kind, n, 3);
         Problem::new(&metric, &measures.row(0), &measures.row(1)).forecast(&exactly)
@@ -229,7 +228,7 @@ fn forecasts_grow_with_the_work() {
     }
     let (metric, measures) = scene(0, 100, 3);
     let (a, b) = (measures.row(0), measures.row(1));
-    let hasty = Target { time: Some(Duration::from_nanos(1)), ..exactly };
+    let hasty = exactly.in_time(Duration::from_nanos(1));
     assert!(Problem::new(&metric, &a, &b).forecast(&hasty).seconds <= 1e-9);
     // Three pairs take three times as long as one, on one thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -238,4 +237,100 @@ fn forecasts_grow_with_the_work() {
     assert!((three.seconds - 3.0 * one.seconds).abs() <= 1e-12);
     assert_eq!(of(&[]).seconds, 0.0);
     assert_eq!(of(&[(0, 9)]).seconds, 0.0);
+}
+
+/// The rates of points of the second measure, by moving a little mass between them.
+fn judge_rates(
+    value: impl Fn(&[f64]) -> f64,
+    masses: &[f64],
+    rates: &[f64],
+    reachable: impl Fn(usize, usize) -> bool,
+) {
+    const STEP: f64 = 1e-6;
+    let from = (0..masses.len()).max_by(|&i, &j| masses[i].total_cmp(&masses[j])).unwrap();
+    for to in (0..masses.len()).filter(|&to| to != from && reachable(from, to)) {
+        let mut moved = masses.to_vec();
+        moved[from] -= STEP;
+        moved[to] += STEP;
+        let change = (value(&moved) - value(masses)) / STEP;
+        let expected = rates[to] - rates[from];
+        assert!((change - expected).abs() <= 1e-6 * (1.0 + change.abs()), "{change} {expected}");
+    }
+}
+
+/// Masses of `n` points, some of them 0, with a total of 1.
+fn masses_with_zeros(n: usize, seed: u64) -> Vec<f64> {
+    let mass = |k: usize| if noise(seed, k) < 0.4 { 0.0 } else { 0.1 + noise(seed, k + 1000) };
+    let mut masses: Vec<f64> = (0..n).map(mass).collect();
+    masses[0] += 0.2;
+    let total: f64 = masses.iter().sum();
+    masses.into_iter().map(|mass| mass / total).collect()
+}
+
+#[test]
+fn rates_are_those_of_mass_that_arrives() {
+    for seed in 0..20 {
+        let (n, m) = (6, 8);
+        let (a, b) = (masses_with_zeros(n, seed), masses_with_zeros(m, seed + 100));
+        let costs: Vec<f64> = (0..n * m).map(|k| noise(seed, k + 5000)).collect();
+        let costs = MatrixView::new(n, m, &costs).unwrap();
+        let value = |a: &[f64], b: &[f64]| Problem::between(a, b, costs).value(&silent).unwrap();
+        let aim = Aim::exact().wanting(Wanted::Rates);
+        let answer = Problem::between(&a, &b, costs).answer(&aim, &silent).unwrap();
+        let rates = answer.rates.unwrap();
+        judge_rates(|b| value(&a, b), &b, &rates.right, |_, _| true);
+        judge_rates(|a| value(a, &b), &a, &rates.left, |_, _| true);
+        assert!(answer.potentials.is_some(), "rates include the potentials");
+    }
+}
+
+#[test]
+fn rates_on_a_graph_in_two_pieces() {
+    let edge = |k: usize, i: usize, j: usize| (i, j, 0.5 + noise(7, k));
+    let edges: Vec<_> = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (4, 5), (5, 6), (6, 4)]
+        .into_iter()
+        .enumerate()
+        .map(|(k, (i, j))| edge(k, i, j))
+        .collect();
+    let ground = Components::from_edges(7, &edges).unwrap();
+    let a = [0.3, 0.0, 0.31, 0.0, 0.4, 0.0, 0.0];
+    let b = [0.0, 0.22, 0.0, 0.39, 0.0, 0.4, 0.0];
+    let value = |a: &[f64], b: &[f64]| {
+        let measures = Measures::from_dense(7, &[a, b].concat()).unwrap();
+        Problem::new(&ground, &measures.row(0), &measures.row(1)).value(&silent).unwrap()
+    };
+    let measures = Measures::from_dense(7, &[a, b].concat()).unwrap();
+    let problem = Problem::new(&ground, &measures.row(0), &measures.row(1));
+    let aim = Aim::exact().wanting(Wanted::Rates);
+    let rates = problem.answer(&aim, &silent).unwrap().rates.unwrap();
+    let joined = |i: usize, j: usize| (i < 4) == (j < 4);
+    judge_rates(|b| value(&a, b), &b, &rates.right, joined);
+    judge_rates(|a| value(a, &b), &a, &rates.left, joined);
+}
+
+#[test]
+fn few_points_against_many_prove_their_value_at_all_points() {
+    for kind in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::SqEuclidean] {
+        let (few, many) = (3, 400);
+        let coordinates = |first: usize, n: usize| -> Vec<f64> {
+            (0..2 * n).map(|k| noise(3, first + k)).collect()
+        };
+        let (x, y) = (coordinates(0, few), coordinates(100, many));
+        let view = |n, at| MatrixView::new(n, 2, at).unwrap();
+        let a = Measures::from_dense(few, &[0.2, 0.5, 0.3]).unwrap();
+        let b = Measures::from_dense(many, &vec![1.0 / many as f64; many]).unwrap();
+        let (a, b) = (a.row(0), b.row(0));
+        let all = GroundMetric::from_points(2, [&x[..], &y].concat(), kind).unwrap();
+        let cost = |i: usize, j: usize| all.distance(i, few + j);
+        let problem = Problem::of_points(&a, &b, view(few, &x), Some(view(many, &y)), kind);
+        let aim = Aim::exact().wanting(Wanted::Potentials);
+        let answer = problem.unwrap().answer(&aim, &silent).unwrap();
+        let Potentials { left, right } = answer.potentials.unwrap();
+        let proved: f64 = a.iter().map(|(i, mass)| mass * left[i]).sum::<f64>()
+            + b.iter().map(|(j, mass)| mass * right[j]).sum::<f64>();
+        assert!((proved - answer.upper).abs() <= 1e-9 * answer.upper);
+        for i in 0..few {
+            assert!((0..many).all(|j| left[i] + right[j] <= cost(i, j) + 1e-12));
+        }
+    }
 }

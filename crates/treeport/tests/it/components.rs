@@ -1,5 +1,6 @@
 //! Exact transport on graphs in several pieces, judged by costs that keep the pieces apart.
 
+use crate::common;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
@@ -60,10 +61,9 @@ proptest! {
         let expected = Problem::between(&dense(&measures, 0), &dense(&measures, 1), matrix).value(&silent).unwrap();
 
         let problem = Problem::new(&ground, &a, &b);
-        let solution = problem.solve(&silent).unwrap();
-        prop_assert!((solution.value - expected).abs() <= 1e-9 * (1.0 + expected));
+        let (solution, Potentials { left: u, right: v }) = common::proved(&problem);
+        prop_assert!((solution.value() - expected).abs() <= 1e-9 * (1.0 + expected));
         prop_assert!((solution.plan.cost(|i, j| ground.distance(i, j)) - expected).abs() <= 1e-9 * (1.0 + expected));
-        let Potentials { left: u, right: v } = problem.potentials(&solution).unwrap();
         let proof = a.iter().map(|(i, m)| m * u[i]).chain(b.iter().map(|(j, m)| m * v[j])).sum::<f64>();
         prop_assert!((proof - expected).abs() <= 1e-9 * (1.0 + expected));
         for i in 0..n {
@@ -89,12 +89,11 @@ proptest! {
         let (costs, relaxed) = (costs(&ground), Relax::Penalty(price));
         let matrix = MatrixView::new(n, n, &costs).unwrap();
         let expected =
-            Problem::between(&rows[..n], &rows[n..], matrix).relaxed(relaxed).solve(&silent).unwrap().value;
+            Problem::between(&rows[..n], &rows[n..], matrix).relaxed(relaxed).solve(&silent).unwrap().value();
         let (a, b) = (measures.row(0), measures.row(1));
         let problem = Problem::new(&ground, &a, &b).relaxed(relaxed);
-        let solution = problem.solve(&silent).unwrap();
-        prop_assert!((solution.value - expected).abs() <= 1e-9 * (1.0 + expected));
-        let Potentials { left: u, right: v } = problem.potentials(&solution).unwrap();
+        let (solution, Potentials { left: u, right: v }) = common::proved(&problem);
+        prop_assert!((solution.value() - expected).abs() <= 1e-9 * (1.0 + expected));
         let proof = a.iter().map(|(i, m)| m * u[i]).chain(b.iter().map(|(j, m)| m * v[j])).sum::<f64>();
         prop_assert!((proof - expected).abs() <= 1e-9 * (1.0 + expected));
         let values = Problems::new(&ground, &measures, &[(0, 1)]).relaxed(relaxed).values(&silent).unwrap();

@@ -402,7 +402,7 @@ fn measures_on_fewer_points_are_refused_one_by_one_too() {
 #[test]
 fn trees_too_tall_for_numbers_are_refused() {
     let error = Tree::new(2, vec![2, 3, 3, 3], vec![1.0, 1.0, 1.7e308, 0.0]).unwrap_err();
-    assert_eq!(error.to_string(), "not a tree: its paths are longer than the largest number");
+    assert_eq!(error.to_string(), "not a tree: the lengths of its paths overflow");
 }
 
 #[test]

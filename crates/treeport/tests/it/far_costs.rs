@@ -3,9 +3,10 @@
 
 use std::ops::{Add, Mul, Sub};
 
+use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{MatrixView, Potentials, Problem, Relax, Solution, silent};
+use treeport::{Answer, MatrixView, Potentials, Problem, Relax, silent};
 
 /// Σ digit·2^(33·place), the highest digit first. Sums of some hundred costs have digits far below 2³²,
 /// so that the order of the digits is that of the numbers.
@@ -161,7 +162,7 @@ impl Far {
     }
 
     /// The plan moves so much of what there is, and costs what the solution says.
-    fn check_plan(&self, solution: &Solution, moved: i64) -> Result<(), TestCaseError> {
+    fn check_plan(&self, solution: &Answer, moved: i64) -> Result<(), TestCaseError> {
         let m = self.b.len();
         let (mut rows, mut columns) = (vec![0.0; self.a.len()], vec![0.0; m]);
         for (i, j, mass) in solution.plan.iter() {
@@ -175,7 +176,7 @@ impl Far {
         prop_assert!(least(&rows, &self.a) && least(&columns, &self.b), "{rows:?} {columns:?}");
         prop_assert_eq!(rows.iter().sum::<f64>(), sixteenths(moved));
         let paid = solution.plan.cost(|i, j| self.costs[i * m + j].real());
-        prop_assert!(near(paid, solution.value), "{paid} {}", solution.value);
+        prop_assert!(near(paid, solution.value()), "{paid} {}", solution.value());
         Ok(())
     }
 }
@@ -186,7 +187,7 @@ fn sixteenths(mass: i64) -> f64 {
 
 /// To what counts as a proof; nothing but 0 is near 0.
 fn near(x: f64, y: f64) -> bool {
-    (x - y).abs() <= Solution::TOLERANCE * y.abs()
+    (x - y).abs() <= Answer::TOLERANCE * y.abs()
 }
 
 fn problems() -> impl Strategy<Value = Far> {
@@ -217,7 +218,7 @@ proptest! {
         for far in [far.transposed(), other.transposed(), far, other] {
             let solution = far.ask(Relax::Mass(sixteenths(moved)), |problem| problem.solve(&silent));
             let solution = solution.unwrap();
-            prop_assert!(near(solution.value, judge), "{} {judge}", solution.value);
+            prop_assert!(near(solution.value(), judge), "{} {judge}", solution.value());
             far.check_plan(&solution, moved)?;
         }
     }
@@ -232,12 +233,11 @@ proptest! {
         let other = far.reordered(&keys[0], &keys[1]);
         for far in [far.transposed(), other.transposed(), far, other] {
             let proved = |problem: &Problem<'_>| {
-                let solution = problem.solve(&silent).unwrap();
-                let potentials = problem.potentials(&solution).unwrap();
+                let (solution, potentials) = common::proved(problem);
                 (solution, potentials)
             };
             let (solution, Potentials { left: u, right: v }) = far.ask(Relax::Balanced, proved);
-            prop_assert!(near(solution.value, judge), "{} {judge}", solution.value);
+            prop_assert!(near(solution.value(), judge), "{} {judge}", solution.value());
             far.check_plan(&solution, moved)?;
             // The potentials are below the costs as given, and prove the value.
             let m = far.b.len();

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::{
-    Accuracy, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem,
-    Problems, Relax, Solution, Target, silent,
+    Aim, Answer, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem,
+    Problems, Relax, silent,
 };
 
 /// Places and masses of two measures, some of them 0, and how far places are apart.
@@ -70,7 +71,7 @@ impl Pair {
     }
 
     /// Checks that a plan takes all mass and no more than there is, with few moves; what it costs.
-    fn cost_of(&self, solution: &Solution) -> f64 {
+    fn cost_of(&self, solution: &Answer) -> f64 {
         let total: f64 = self.a.iter().sum();
         let (mut a, mut b) = (self.a.clone(), self.b.clone());
         for (i, j, mass) in solution.plan.iter() {
@@ -149,12 +150,11 @@ proptest! {
         prop_assert!((value - judge).abs() <= tolerance, "{value} {judge}");
         prop_assert_eq!(value.to_bits(), pair.swapped().ask(|problem| problem.value(&silent).unwrap()).to_bits());
         let (solution, potentials) = pair.ask(|problem| {
-            let solution = problem.solve(&silent).unwrap();
-            let potentials = problem.potentials(&solution).unwrap();
+            let (solution, potentials) = common::proved(problem);
             (solution, potentials)
         });
-        prop_assert_eq!(solution.value.to_bits(), value.to_bits());
-        prop_assert!(solution.gap <= 1e-9 * value);
+        prop_assert_eq!(solution.value().to_bits(), value.to_bits());
+        prop_assert!(solution.gap() <= 1e-9 * value);
         let cost = pair.cost_of(&solution);
         prop_assert!((cost - value).abs() <= 1e-12 * value + 1e-300, "{cost} {value}");
         let proved = pair.proved(&potentials);
@@ -163,9 +163,9 @@ proptest! {
 
     #[test]
     fn bounds_are_the_solution_or_hold(pair in pairs(), no_time: bool) {
-        let target = Target { accuracy: Accuracy::Within(0.1), time: no_time.then_some(Duration::ZERO) };
+        let target = Aim::within(0.1).in_time(no_time.then_some(Duration::ZERO));
         let (value, bounds) =
-            pair.ask(|problem| (problem.value(&silent).unwrap(), problem.within(target, &silent).unwrap()));
+            pair.ask(|problem| (problem.value(&silent).unwrap(), problem.answer(&target, &silent).unwrap()));
         prop_assert!(bounds.lower <= value && value <= bounds.upper + pair.tolerance(value));
         prop_assert!(no_time || bounds.upper == value && bounds.upper - bounds.lower <= 1e-9 * value);
     }
@@ -185,17 +185,17 @@ proptest! {
         let metric = GroundMetric::from_points(1, places.clone(), pair.kind).unwrap();
         let measures = Measures::from_dense(12, &[pair.a.clone(), pair.b.clone()].concat()).unwrap();
         let (judge, problem) = (pair.judge(), Problem::new(&metric, &measures.row(0), &measures.row(1)));
-        let solution = problem.solve(&silent).unwrap();
-        prop_assert!((solution.value - judge).abs() <= pair.tolerance(judge));
+        let (solution, potentials) = common::proved(&problem);
+        prop_assert!((solution.value() - judge).abs() <= pair.tolerance(judge));
         prop_assert!((pair.cost_of(&solution) - judge).abs() <= pair.tolerance(judge));
-        let proved = pair.proved(&problem.potentials(&solution).unwrap());
+        let proved = pair.proved(&potentials);
         prop_assert!((proved - judge).abs() <= pair.tolerance(judge));
         let list = [(0, 1), (1, 0), (0, 0)];
         let values = Problems::new(&metric, &measures, &list).values(&silent).unwrap();
-        prop_assert_eq!(values, [solution.value, solution.value, 0.0]);
+        prop_assert_eq!(values, [solution.value(), solution.value(), 0.0]);
         let x = MatrixView::new(12, 1, &places).unwrap();
         let one_set = Problem::of_points(&measures.row(0), &measures.row(1), x, None, pair.kind).unwrap();
-        prop_assert_eq!(one_set.value(&silent).unwrap(), solution.value);
+        prop_assert_eq!(one_set.value(&silent).unwrap(), solution.value());
         if pair.kind.is_metric() {
             let stays: f64 = solution.plan.iter().filter(|(i, j, _)| i == j).map(|m| m.2).sum();
             let shared: f64 = pair.a.iter().zip(&pair.b).map(|(a, b)| a.min(*b)).sum();
@@ -203,7 +203,7 @@ proptest! {
         }
         // What may be left behind goes the way of all points.
         let relaxed = problem.relaxed(Relax::Penalty(0.2));
-        let potentials = relaxed.potentials(&relaxed.solve(&silent).unwrap()).unwrap();
+        let (_, potentials) = common::proved(&relaxed);
         let most = potentials.left.iter().chain(&potentials.right).fold(0.0, |m: f64, d| m.max(*d));
         prop_assert!(most <= 0.2 + 1e-12);
         pair.proved(&potentials);
@@ -248,13 +248,16 @@ fn a_hundred_thousand_points_are_quick_and_proved() {
     let pair = Pair { kind, x, y, a: masses(n, 3), b: masses(m, 4) };
     let integral = integral(&pair);
     let (solution, potentials) = pair.ask(|problem| {
-        let solution = problem.solve(&silent).unwrap();
-        assert_eq!(problem.value(&silent).unwrap(), solution.value);
-        let potentials = problem.potentials(&solution).unwrap();
+        let (solution, potentials) = common::proved(problem);
+        assert_eq!(problem.value(&silent).unwrap(), solution.value());
         (solution, potentials)
     });
-    assert!((solution.value - integral).abs() <= 1e-9 * integral, "{} {integral}", solution.value);
-    assert!(solution.plan.len() < n + m && solution.gap <= 1e-9 * integral);
+    assert!(
+        (solution.value() - integral).abs() <= 1e-9 * integral,
+        "{} {integral}",
+        solution.value()
+    );
+    assert!(solution.plan.len() < n + m && solution.gap() <= 1e-9 * integral);
     // Neighbors are all that 1-Lipschitz functions are checked at.
     let Potentials { left, right } = potentials;
     let sides = pair.x.iter().zip(left).chain(pair.y.iter().zip(right.into_iter().map(|v| -v)));
@@ -264,7 +267,7 @@ fn a_hundred_thousand_points_are_quick_and_proved() {
     assert!(!heights.windows(2).any(steep));
     let squares = Pair { kind: PointMetric::SqEuclidean, ..pair };
     let solution = squares.ask(|problem| problem.solve(&silent).unwrap());
-    assert!(solution.gap <= 1e-9 * solution.value && solution.value < integral);
+    assert!(solution.gap() <= 1e-9 * solution.value() && solution.value() < integral);
 }
 
 #[test]
@@ -279,7 +282,7 @@ fn masses_and_places_at_the_ends_of_the_range_are_solved() {
     for unit in [5e-324, 1e-310, 1e-200, 1.0, 1e140] {
         let pair = of(&[0.0, 3.0 * unit], &[0.25, 0.75], &[unit, unit], &[0.5, 0.5]);
         let solution = pair.ask(|problem| problem.solve(&silent).unwrap());
-        let relative = solution.value / unit;
+        let relative = solution.value() / unit;
         assert!((relative - 1.75).abs() <= if unit < 1e-300 { 0.5 } else { 1e-15 }, "{unit}");
     }
     for mass in [1e-300, 1e-20, 1e300] {

@@ -3,6 +3,7 @@
 #[macro_use]
 mod common;
 
+mod accuracy;
 mod barycenter;
 mod batches;
 mod bounds;
@@ -42,6 +43,7 @@ mod readers;
 mod recovery;
 mod relaxed;
 mod sinkhorn;
+mod solve_options;
 #[cfg(feature = "io")]
 mod tree_formats;
 mod trees_of_space;

@@ -65,7 +65,7 @@ alone! {
                 assert_eq!(
                     refused(linkage(&metric, method, &treeport::silent)),
                     format!(
-                        "{method} linkage of 100 points needs 39.6 kB, and 30 kB are available; take neighbors or single linkage or the method `cluster`, which do without all distances at once"
+                        "{method} linkage of 100 points needs 39.6 kB, and 30 kB are available; use neighbors or single linkage or the method `cluster`, which do not need all distances at once"
                     )
                 );
             }
@@ -104,7 +104,7 @@ alone! {
             }
         }
         let forest = refused(perturbed(&line(300), &PerturbedOptions::default(), &silent));
-        assert!(forest.contains("take the method `sliced-cluster`"), "{forest}");
+        assert!(forest.contains("use the method `sliced-cluster`"), "{forest}");
         fit(&line(300), None, &FitOptions::of(Method::SlicedCluster), &silent).unwrap();
     }
 }

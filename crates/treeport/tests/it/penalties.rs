@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Problems,
-    Solution, Target, silent,
+    Aim, Answer, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem,
+    Problems, silent,
 };
 
 /// Masses of rows and columns, costs between them and a penalty for each.
@@ -26,7 +26,7 @@ impl Penalized {
         ask(&Problem::between(&self.a, &self.b, costs).with_penalties(&self.left, &self.right))
     }
 
-    fn proved(&self) -> (Solution, Potentials) {
+    fn proved(&self) -> (Answer, Potentials) {
         self.ask(proved)
     }
 
@@ -78,13 +78,8 @@ impl Penalized {
 
     /// Checks a plan and potentials of all rows and columns against a value; sums of potentials may be above a
     /// cost by what rounding takes from it, and by `slack`.
-    fn check(
-        &self,
-        solution: &Solution,
-        Potentials { left: u, right: v }: &Potentials,
-        slack: f64,
-    ) {
-        let (value, m, all) = (solution.value, self.b.len(), self.all());
+    fn check(&self, solution: &Answer, Potentials { left: u, right: v }: &Potentials, slack: f64) {
+        let (value, m, all) = (solution.value(), self.b.len(), self.all());
         let (mut a, mut b) = (self.a.clone(), self.b.clone());
         for (i, j, mass) in solution.plan.iter() {
             (a[i], b[j]) = (a[i] - mass, b[j] - mass);
@@ -108,10 +103,9 @@ impl Penalized {
     }
 }
 
-fn proved(problem: &Problem<'_>) -> (Solution, Potentials) {
-    let solution = problem.solve(&silent).unwrap();
-    assert_eq!(problem.value(&silent).unwrap(), solution.value);
-    let potentials = problem.potentials(&solution).unwrap();
+fn proved(problem: &Problem<'_>) -> (Answer, Potentials) {
+    let (solution, potentials) = common::proved(problem);
+    assert_eq!(problem.value(&silent).unwrap(), solution.value());
     (solution, potentials)
 }
 
@@ -218,7 +212,7 @@ proptest! {
             }
         }
         for (solution, potentials) in &found {
-            prop_assert!(near(solution.value, value, 10.0 * all), "{} {value}", solution.value);
+            prop_assert!(near(solution.value(), value, 10.0 * all), "{} {value}", solution.value());
             judge.check(solution, potentials, 1e-14 * LARGEST);
         }
     }
@@ -227,8 +221,8 @@ proptest! {
     fn penalties_of_points_are_proved_however_far_apart(far in far_apart()) {
         let (solution, potentials) = far.proved();
         far.check(&solution, &potentials, 0.0);
-        prop_assert!(solution.value <= far.all() * (1.0 + 1e-12));
-        let (value, all) = (solution.value, far.all());
+        prop_assert!(solution.value() <= far.all() * (1.0 + 1e-12));
+        let (value, all) = (solution.value(), far.all());
         prop_assert_eq!(far.transposed().value(), value);
         prop_assert!(near(far.reversed().value(), value, all));
         // Costs above both penalties are as good as those.
@@ -254,7 +248,7 @@ proptest! {
         let (metric, measures, penalties) = (&scene.metric, &scene.measures, &scene.penalties);
         let problems = Problems::new(metric, measures, &pairs).with_penalties(penalties);
         let (found, bounds) = common::on_threads(threads, || {
-            let bounds = problems.within(Target::default(), &silent).unwrap();
+            let bounds = problems.bounds(&Aim::exact(), &silent).unwrap();
             (problems.values(&silent).unwrap(), bounds)
         });
         for (at, (i, j)) in pairs.into_iter().enumerate() {
@@ -294,9 +288,9 @@ proptest! {
         judge.check(&solution, &potentials, 1e-14 * LARGEST);
         let pairs = [(0, 1)];
         let problems = Problems::new(&ground, &measures, &pairs).with_penalties(&penalties);
-        prop_assert!(near(problems.values(&silent).unwrap()[0], solution.value, judge.all()));
-        let bounds = problems.within(Target::default(), &silent).unwrap();
-        prop_assert!(near(bounds.upper[0], solution.value, judge.all()));
+        prop_assert!(near(problems.values(&silent).unwrap()[0], solution.value(), judge.all()));
+        let bounds = problems.bounds(&Aim::exact(), &silent).unwrap();
+        prop_assert!(near(bounds.upper[0], solution.value(), judge.all()));
     }
 }
 

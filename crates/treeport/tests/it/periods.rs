@@ -1,6 +1,7 @@
 //! Coordinates that go round, and the largest difference as a metric, everywhere that points go. The judge
 //! is the same problem with a matrix of costs, worked out coordinate by coordinate.
 
+use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::accuracy::{Accuracy, Level};
@@ -137,13 +138,13 @@ proptest! {
         let close = |x: f64| (x - truth).abs() <= 1e-8 * truth + scene.lost();
         let problem = Problem::new(&metric, &a, &b);
         let solution = problem.solve(&silent).unwrap();
-        prop_assert!(close(problem.value(&silent).unwrap()) && close(solution.value));
+        prop_assert!(close(problem.value(&silent).unwrap()) && close(solution.value()));
         prop_assert_eq!(problem.value(&silent).unwrap().to_bits(), Problem::new(&metric, &b, &a).value(&silent).unwrap().to_bits());
         let x = MatrixView::new(n, scene.dim, &scene.at).unwrap();
         for y in [None, Some(x)] {
             let problem = Problem::of_points(&a, &b, x, y, scene.metric.with_period(&scene.period)).unwrap();
             prop_assert!(close(problem.value(&silent).unwrap()));
-            let duals = problem.potentials(&problem.solve(&silent).unwrap()).unwrap();
+            let (_, duals) = common::proved(&problem);
             for i in 0..n {
                 for j in 0..n {
                     prop_assert!(duals.left[i] + duals.right[j] <= costs[i * n + j] + 1e-9 + scene.lost());

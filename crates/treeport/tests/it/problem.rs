@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Accuracy, Bounds, Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials,
-    Problem, Problems, Relax, Target, silent, sinkhorn,
+    Aim, Answer, Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials,
+    Problem, Problems, Relax, Wanted, silent, sinkhorn,
 };
 
 /// Coordinates of points on either side with their masses, some of them 0.
@@ -94,7 +95,7 @@ proptest! {
         let solutions = sides.both(relax, |problem| problem.solve(&silent).unwrap());
         let total: f64 = sides.a.iter().chain(&sides.b).sum();
         for (solution, value) in solutions.iter().zip(values) {
-            prop_assert_eq!(solution.value, value);
+            prop_assert_eq!(solution.value(), value);
             let moved: f64 = solution.plan.mass.iter().sum();
             let left = if let Relax::Penalty(price) = relax { price * (total - 2.0 * moved) } else { 0.0 };
             prop_assert!(close(sides.cost_of(&solution.plan) + left, value));
@@ -107,8 +108,8 @@ proptest! {
         let most = if plain { f64::INFINITY } else { price };
         let costs = sides.costs();
         let proved = sides.both(relax, |problem| {
-            let solution = problem.solve(&silent).unwrap();
-            (solution.value, problem.potentials(&solution).unwrap())
+            let (solution, potentials) = common::proved(problem);
+            (solution.value(), potentials)
         });
         for (value, Potentials { left, right }) in proved {
             prop_assert_eq!((left.len(), right.len()), (sides.a.len(), sides.b.len()));
@@ -129,14 +130,14 @@ proptest! {
         relax in prop_oneof![Just(Relax::Balanced), (0.0..4.0).prop_map(Relax::Penalty), Just(Relax::Mass(0.05))],
         no_time: bool,
     ) {
-        let target = Target { accuracy: Accuracy::Within(accuracy), time: no_time.then_some(Duration::ZERO) };
+        let target = Aim::within(accuracy).in_time(no_time.then_some(Duration::ZERO));
         let total: f64 = sides.a.iter().chain(&sides.b).sum();
         for (value, bounds) in sides.both(relax, |problem| {
-            (problem.value(&silent).unwrap(), problem.within(target, &silent).unwrap())
+            (problem.value(&silent).unwrap(), problem.answer(&target, &silent).unwrap())
         }) {
-            let Bounds { lower, upper, plan, .. } = bounds;
+            let Answer { lower, upper, plan, .. } = bounds;
             prop_assert!(lower <= value * (1.0 + 1e-9) + 1e-12 && value <= upper * (1.0 + 1e-9) + 1e-12);
-            prop_assert!(no_time || upper - lower <= accuracy.max(1e-9) * upper);
+            prop_assert!(no_time || upper - lower <= accuracy.max(1e-9) * lower);
             let moved: f64 = plan.mass.iter().sum();
             let left = if let Relax::Penalty(price) = relax { price * (total - 2.0 * moved) } else { 0.0 };
             prop_assert!(sides.cost_of(&plan) + left <= upper * (1.0 + 1e-9) + 1e-11);
@@ -170,20 +171,20 @@ fn sweeps_bound_large_problems_with_a_plan() {
             let (a, b) = (measures.row(i), measures.row(j));
             let problem = Problem::new(&metric, &a, &b);
             let value = problem.value(&silent).unwrap();
-            let target = Target { accuracy: Accuracy::Within(accuracy), time: None };
-            let Bounds { lower, upper, plan, .. } = problem.within(target, &silent).unwrap();
+            let target = Aim::within(accuracy);
+            let Answer { lower, upper, plan, .. } = problem.answer(&target, &silent).unwrap();
             assert!(lower < value && value < upper && upper - lower <= accuracy * upper);
             assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper);
             let sent: f64 =
                 plan.iter().filter(|m| m.0 == a.support()[3] as usize).map(|m| m.2).sum();
             assert!((sent - a.masses()[3]).abs() <= 1e-12);
             // Without time the bounds of the sweeps are the answer; with it, the exact value is.
-            let hurry = Target { accuracy: Accuracy::Within(1e-4), time: Some(Duration::ZERO) };
-            let bounds = problem.within(hurry, &silent).unwrap();
+            let hurry = Aim::within(1e-4).in_time(Duration::ZERO);
+            let bounds = problem.answer(&hurry, &silent).unwrap();
             assert!(bounds.lower < value && value < bounds.upper);
-            let bounds = problem.within(Target::default(), &silent).unwrap();
+            let bounds = problem.answer(&Aim::exact(), &silent).unwrap();
             assert_eq!(bounds.upper, value);
-            assert!(matches!(problem.within(hurry, &|_| false), Err(Error::Cancelled)));
+            assert!(matches!(problem.answer(&hurry, &|_| false), Err(Error::Cancelled)));
         }
     }
 }
@@ -194,13 +195,12 @@ fn graphs_in_several_pieces_are_bounded_piece_by_piece() {
     let rows = [1.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0];
     let measures = Measures::from_dense(5, &rows).unwrap();
     let problem = Problem::new(&islands, &measures.row(0), &measures.row(1));
-    let bounds =
-        problem.within(Target { accuracy: Accuracy::Within(0.1), time: None }, &silent).unwrap();
+    let bounds = problem.answer(&Aim::within(0.1), &silent).unwrap();
     assert!(bounds.lower <= 6.0 && 6.0 <= bounds.upper && bounds.upper <= 6.0 / 0.9);
     assert_eq!(bounds.plan.cost(|i, j| islands.distance(i, j)), bounds.upper);
     let priced = problem.with_penalty(0.5);
     assert_eq!(priced.value(&silent).unwrap(), 3.0);
-    assert_eq!(priced.within(Target::default(), &silent).unwrap().upper, 3.0);
+    assert_eq!(priced.answer(&Aim::exact(), &silent).unwrap().upper, 3.0);
     let options = sinkhorn::SinkhornOptions::default();
     let refused = sinkhorn::solve(&priced, &options, &silent).unwrap_err();
     assert!(refused.to_string().contains("entropic transport moves all mass"), "{refused}");
@@ -232,7 +232,7 @@ fn errors_name_the_points_by_their_numbers_outside() {
     assert!(bad.to_string().contains("the points of the second measure has shape (2, 2)"), "{bad}");
     let no_proof =
         Problem::between(&[1.0], &[1.0], MatrixView::new(1, 1, &[2.0]).unwrap()).with_mass(0.5);
-    let refused = no_proof.potentials(&no_proof.solve(&silent).unwrap()).unwrap_err();
+    let refused = no_proof.answer(&Aim::exact().wanting(Wanted::Potentials), &silent).unwrap_err();
     assert!(refused.to_string().contains("no potentials with a mass"), "{refused}");
 }
 
@@ -295,7 +295,7 @@ proptest! {
         let there = Problem::between(&of_a, of_b, MatrixView::new(24, 24, &costs).unwrap());
         let back = Problem::between(of_b, &of_a, MatrixView::new(24, 24, &turned).unwrap());
         let (there, back) = (there.solve(&silent).unwrap(), back.solve(&silent).unwrap());
-        prop_assert_eq!(there.value.to_bits(), back.value.to_bits());
+        prop_assert_eq!(there.value().to_bits(), back.value().to_bits());
         prop_assert_eq!((there.plan.left, there.left), (back.plan.right, back.right));
     }
 }
@@ -327,8 +327,8 @@ fn the_way_back_has_the_same_bits_however_a_graph_is_asked() {
             // A new one each time: what is prepared stays prepared.
             let metric = GroundMetric::from_edges(side * side, &edges).unwrap();
             let problem = Problem::new(&metric, &measures.row(i), &measures.row(j));
-            let target = Target { accuracy: Accuracy::Within(0.1), time: None };
-            let bounds = problem.within(target, &silent).unwrap();
+            let target = Aim::within(0.1);
+            let bounds = problem.answer(&target, &silent).unwrap();
             let metric = GroundMetric::from_edges(side * side, &edges).unwrap();
             let value = Problem::new(&metric, &measures.row(i), &measures.row(j)).value(&silent);
             [value.unwrap(), bounds.lower, bounds.upper].map(f64::to_bits)

@@ -5,8 +5,8 @@ use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::{
-    Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials, Problem, Problems,
-    Relax, Solution, Target, silent,
+    Aim, Answer, Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials,
+    Problem, Problems, Relax, silent,
 };
 
 /// Masses on points of the plane or of a ring, and their distances by several metrics.
@@ -28,12 +28,12 @@ impl Scene {
         (0..n * n).map(|at| self.metric.distance(at / n, at % n)).collect()
     }
 
-    fn solve(&self, relax: Relax) -> Solution {
+    fn solve(&self, relax: Relax) -> Answer {
         let (a, b) = (self.measures.row(0), self.measures.row(1));
         Problem::new(&self.metric, &a, &b).relaxed(relax).solve(&silent).unwrap()
     }
 
-    fn between(&self, relax: Relax) -> Solution {
+    fn between(&self, relax: Relax) -> Answer {
         self.on_costs(relax, |problem| problem.solve(&silent).unwrap())
     }
 
@@ -44,10 +44,9 @@ impl Scene {
     }
 
     /// Solutions with potentials of all points, on the metric and by costs alone.
-    fn proved(&self, relax: Relax) -> [(Solution, Potentials); 2] {
+    fn proved(&self, relax: Relax) -> [(Answer, Potentials); 2] {
         let both = |problem: &Problem<'_>| {
-            let solution = problem.solve(&silent).unwrap();
-            let potentials = problem.potentials(&solution).unwrap();
+            let (solution, potentials) = common::proved(problem);
             (solution, potentials)
         };
         let (a, b) = (self.measures.row(0), self.measures.row(1));
@@ -56,7 +55,7 @@ impl Scene {
 
     /// What the parts of a plan cost, moved mass included; checks that no point gives or takes
     /// more than it has.
-    fn check_plan(&self, solution: &Solution) -> (f64, f64) {
+    fn check_plan(&self, solution: &Answer) -> (f64, f64) {
         let (mut a, mut b) = (self.row(0), self.row(1));
         for (i, j, mass) in solution.plan.iter() {
             (a[i], b[j]) = (a[i] - mass, b[j] - mass);
@@ -121,10 +120,10 @@ proptest! {
         let proved = scene.proved(Relax::Penalty(price));
         for (solution, potentials) in &proved {
             let (cost, moved) = scene.check_plan(solution);
-            prop_assert!(close(solution.value, cost + price * (scene.totals() - 2.0 * moved)));
-            prop_assert!(close(solution.value, scene.check_potentials(potentials, price)));
+            prop_assert!(close(solution.value(), cost + price * (scene.totals() - 2.0 * moved)));
+            prop_assert!(close(solution.value(), scene.check_potentials(potentials, price)));
         }
-        prop_assert!(close(proved[0].0.value, proved[1].0.value));
+        prop_assert!(close(proved[0].0.value(), proved[1].0.value()));
     }
 
     #[test]
@@ -132,7 +131,7 @@ proptest! {
         let paid = scene.solve(Relax::Penalty(price));
         let (cost, mass) = scene.check_plan(&paid);
         for solution in [scene.solve(Relax::Mass(mass)), scene.between(Relax::Mass(mass))] {
-            prop_assert!(close(solution.value, cost), "{} {cost}", solution.value);
+            prop_assert!(close(solution.value(), cost), "{} {cost}", solution.value());
             let (spent, moved) = scene.check_plan(&solution);
             prop_assert!(close(spent, cost) && close(moved, mass), "{moved} {mass}");
         }
@@ -146,12 +145,12 @@ proptest! {
         let mass = share * most;
         let solution = scene.solve(Relax::Mass(mass));
         let (spent, moved) = scene.check_plan(&solution);
-        prop_assert!(close(spent, solution.value) && close(moved, mass), "{moved} {mass}");
-        prop_assert!(close(solution.value, scene.between(Relax::Mass(mass)).value));
+        prop_assert!(close(spent, solution.value()) && close(moved, mass), "{moved} {mass}");
+        prop_assert!(close(solution.value(), scene.between(Relax::Mass(mass)).value()));
         for price in prices {
             // Moving this mass is one of the ways to pay the penalty.
-            let paid = scene.solve(Relax::Penalty(price)).value;
-            let bound = solution.value + price * (scene.totals() - 2.0 * mass);
+            let paid = scene.solve(Relax::Penalty(price)).value();
+            let bound = solution.value() + price * (scene.totals() - 2.0 * mass);
             prop_assert!(paid <= bound + 1e-9 * (1.0 + bound), "{paid} {bound}");
         }
     }
@@ -161,7 +160,7 @@ proptest! {
         let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
         for (solution, potentials) in scene.proved(Relax::Balanced) {
             let proved = scene.check_potentials(&potentials, f64::INFINITY);
-            prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
+            prop_assert!(close(solution.value(), proved), "{} {proved}", solution.value());
         }
     }
 
@@ -172,9 +171,9 @@ proptest! {
         let plain = Problem::new(&scene.metric, &a, &b).value(&silent).unwrap();
         let price = 10f64.powi(power);
         let [(solution, potentials), (between, _)] = scene.proved(Relax::Penalty(price));
-        prop_assert!(close(solution.value, between.value));
-        let plain = if power < 2 { solution.value } else { plain };
-        prop_assert!(close(solution.value, plain), "{} {plain}", solution.value);
+        prop_assert!(close(solution.value(), between.value()));
+        let plain = if power < 2 { solution.value() } else { plain };
+        prop_assert!(close(solution.value(), plain), "{} {plain}", solution.value());
         let proved = scene.check_potentials(&potentials, price);
         prop_assert!(close(proved, plain), "{proved} {plain}");
     }
@@ -190,7 +189,7 @@ proptest! {
         for ((i, j), value) in pairs.into_iter().zip(found) {
             let (a, b) = (measures.row(i), measures.row(j));
             let one = Problem::new(metric, &a, &b).relaxed(relaxed).solve(&silent).unwrap();
-            prop_assert_eq!(value, one.value);
+            prop_assert_eq!(value, one.value());
         }
     }
 
@@ -203,7 +202,7 @@ proptest! {
         let ones = [1.0; 4];
         let mass = Relax::Mass(count as f64);
         let solution = Problem::between(&ones, &ones, matrix).relaxed(mass).solve(&silent).unwrap();
-        prop_assert_eq!(solution.value, cheapest(&cost, 0, 0, count));
+        prop_assert_eq!(solution.value(), cheapest(&cost, 0, 0, count));
     }
 }
 
@@ -239,7 +238,7 @@ fn bad_penalties_and_masses_are_named() {
     }
     let some =
         |mass| Problem::new(&metric, &a, &b).relaxed(Relax::Mass(mass)).solve(&silent).unwrap();
-    assert_eq!((some(1.0).value, some(0.0).value, some(0.0).plan.len()), (1.0, 0.0, 0));
+    assert_eq!((some(1.0).value(), some(0.0).value(), some(0.0).plan.len()), (1.0, 0.0, 0));
 }
 
 #[test]
@@ -250,7 +249,11 @@ fn a_tiny_mass_keeps_its_digits_beside_large_ones() {
     for mass in [1e-6, 1e-9, 1e-12, 1e-17, 1e-300] {
         let solution =
             Problem::new(&metric, &a, &b).relaxed(Relax::Mass(mass)).solve(&silent).unwrap();
-        assert!((solution.value / (5.0 * mass) - 1.0).abs() < 1e-12, "{mass}: {}", solution.value);
+        assert!(
+            (solution.value() / (5.0 * mass) - 1.0).abs() < 1e-12,
+            "{mass}: {}",
+            solution.value()
+        );
         let moved: f64 = solution.plan.mass.iter().sum();
         assert!((moved / mass - 1.0).abs() < 1e-12, "{mass}: {moved}");
     }
@@ -313,11 +316,10 @@ proptest! {
         let price = 10f64.powi(order);
         let relax = Relax::Penalty(price);
         let (solution, potentials) = far.ask(relax, |problem| {
-            let solution = problem.solve(&silent).unwrap();
-            let potentials = problem.potentials(&solution).unwrap();
+            let (solution, potentials) = common::proved(problem);
             (solution, potentials)
         });
-        let value = solution.value;
+        let value = solution.value();
         let (all, m) = (price * far.totals(), far.b.len());
         prop_assert!(value <= all * (1.0 + 1e-12), "{value} {all}");
         let (mut a, mut b) = (far.a.clone(), far.b.clone());
@@ -386,7 +388,7 @@ fn a_side_without_mass_is_paid_for_by_the_other() {
     let nothing = FarApart { a: vec![0.0, 0.0], b: vec![0.5, 0.25], costs: vec![1.0; 4] };
     for far in [nothing.transposed(), nothing] {
         assert_eq!(far.value(Relax::Penalty(2.0)), 1.5);
-        let bounds = far.ask(Relax::Penalty(2.0), |p| p.within(Target::default(), &silent));
+        let bounds = far.ask(Relax::Penalty(2.0), |p| p.answer(&Aim::exact(), &silent));
         assert_eq!(bounds.unwrap().upper, 1.5);
         let refused = far.ask(Relax::Balanced, |problem| problem.value(&silent));
         assert!(matches!(refused, Err(Error::NoMass { .. })), "{refused:?}");
@@ -417,9 +419,8 @@ fn sides_without_mass_are_fine_wherever_a_penalty_is_paid() {
         for y in [None, Some(x)] {
             let problem = Problem::of_points(&a, &b, x, y, PointMetric::Euclidean).unwrap();
             let problem = problem.with_penalty(2.0);
-            let solution = problem.solve(&silent).unwrap();
-            assert_eq!((solution.value, problem.value(&silent).unwrap()), (value, value));
-            let proof = problem.potentials(&solution).unwrap();
+            let (solution, proof) = common::proved(&problem);
+            assert_eq!((solution.value(), problem.value(&silent).unwrap()), (value, value));
             let worth = |measure: &Measure<'_>, duals: &[f64]| -> f64 {
                 measure.iter().map(|(point, mass)| mass * duals[point]).sum()
             };

@@ -1,12 +1,13 @@
-"""What users have, as the compiled half takes it.
+"""Conversion of user inputs to the types of the compiled half.
 
-Each kind of input has an adapter, a file of this folder without an underscore (`_adapters` says what is in one), and
-every other file goes through them: a new kind is a new file, and nothing else.
+Each kind of input has an adapter: a file of this folder whose name has no leading underscore. The
+interface of adapters is described in `_adapters`. All other modules read inputs through adapters,
+so supporting a new kind takes one new file.
 """
 
 from ._adapters import network_of, to_graph, to_measures, to_points
 from ._measures import Measures, check_same_columns, ids_of, labels_of, measures_of, refuse_events, row, support, table, unmapped, width
-from ._measures import _measures_again  # pickles of earlier releases ask for it here
+from ._measures import _measures_again  # pickles of earlier releases refer to this path
 from ._numbers import Floats, Integers, Seed, array_of, is_plain, is_sparse
 from ._numbers import neighbors_of, pairs_of, seed_of, threads_of
 from ._scikit_learn import rows_of, with_mass

@@ -10,19 +10,19 @@ import numpy as np
 from ._numbers import Floats, Integers
 from ._table import comes_from
 
-# What columns are called where nobody says otherwise; the library calls them the same.
+# Default names of columns, the same as in the compiled half.
 ID, MASS = "id", "mass"
 
 
 def is_frame(what: Any) -> bool:
-    """Whether it is a DataFrame of pandas or of polars."""
+    """Checks whether the input is a DataFrame of pandas or of polars."""
     if comes_from(what, "polars"):
         return hasattr(what, "collect") or hasattr(what, "columns")
     return hasattr(what, "index") and hasattr(what, "columns")
 
 
 class LongTable:
-    """A frame, and what its columns are."""
+    """A data frame with the roles of its columns."""
 
     def __init__(self, frame: Any, id: Optional[str], mass: Optional[str], columns: Optional[Sequence[str]]) -> None:
         if hasattr(frame, "collect"):
@@ -52,7 +52,7 @@ class LongTable:
         return ", ".join(repr(name) for name in self.known) or "none"
 
     def read(self) -> tuple[Floats, Integers, Optional[Floats], list[Any]]:
-        """Points, where clouds begin, masses and IDs; clouds in the order in which they first appear."""
+        """Returns points, offsets of clouds, masses and IDs; clouds are in order of appearance."""
         ids, number = self._clouds()
         order = np.argsort(number, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(ids)))]).astype(np.int64)
@@ -63,7 +63,7 @@ class LongTable:
         return points, starts, masses, ids
 
     def _clouds(self) -> tuple[list[Any], Integers]:
-        """IDs, and for every row the number of its cloud."""
+        """Returns the IDs of clouds, and the number of the cloud of every row."""
         column = self.frame[self.id]
         missing = np.asarray(column.is_null() if hasattr(column, "is_null") else column.isna())
         if missing.any():
@@ -78,7 +78,7 @@ class LongTable:
     def _numbers(self, name: str) -> Floats:
         column = self.frame[name]
         try:
-            # A missing number becomes one that is none, which is then refused by its place.
+            # Missing numbers become NaN, which raises an error with its position later.
             return np.asarray(column.to_numpy(), dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Measures: one or many, as the compiled half takes them, and those that are read once and used often."""
+"""Parsing of measures, single or many, and the class `Measures` for repeated use."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .dicts import are_mappings, is_mapping, named_rows, rows_of_mappings
 
 
 def ids_of(what: Any) -> Any:
-    """What rows are called, where they are called anything; the rows themselves are not looked at."""
+    """Returns the labels of rows if there are any, without reading the rows."""
     return to_measures(what).rows
 
 
 def labels_of(what: Any) -> Optional[list[Any]]:
-    """The labels of all columns, where there are any; dicts have those of some points only, in any order."""
+    """Returns the labels of all columns if there are any; `None` for dicts."""
     own = None if is_mapping(what) or are_mappings(what) else to_measures(what)
     return None if own is None or own.mentioned or own.columns is None else list(own.columns)
 
 
 def check_same_columns(a: Any, b: Any) -> None:
-    """Refuses two tables whose columns are called differently, where the points have no names that would tell."""
+    """Raises an error if two tables have different columns and the points have no names."""
     left, right = (names_of_labels(labels_of(one)) for one in (a, b))
     if left is None or right is None or left == right:
         return
@@ -42,7 +42,7 @@ def check_same_columns(a: Any, b: Any) -> None:
 
 
 def unmapped(what: Any, places: Callable[[], Places]) -> Any:
-    """What is given as ``{node: mass}``, as a list of those or as `Measures` of them, on these points; all else as it is."""
+    """Places measures given as ``{node: mass}`` on these points; returns other inputs unchanged."""
     if isinstance(what, Measures):
         return what._on(places)
     if is_mapping(what):
@@ -51,9 +51,9 @@ def unmapped(what: Any, places: Callable[[], Places]) -> Any:
 
 
 def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
-    """One measure: a vector of masses, or the three parts of a sparse one.
+    """Parses one measure into a dense vector, or into indices, masses and width of a sparse one.
 
-    Where both it and the points have names, they are matched.
+    If both columns and points have names, they are matched.
     """
     masses = to_measures(measure).in_order(names)
     if is_sparse(masses):
@@ -71,14 +71,14 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
 
 
 def _of_events(masses: Any) -> str:
-    """What to do with particles as jet physics has them: rows of a momentum and two coordinates."""
+    """Returns a hint for rows of (pT, y, phi), the format of particles in jet physics."""
     if masses.ndim != 2 or masses.shape[1] != 3:
         return ""
     return "; rows of (pT, y, phi) are masses with points: `emd(x[:, 0], y[:, 0], x[:, 1:], y[:, 1:])`"
 
 
 def refuse_events(measures: Any) -> None:
-    """Refuses a list of arrays with a mass and two coordinates in every row, and says what they are here."""
+    """Raises an error for a list of arrays of three columns, which may be events or points."""
 
     def is_event(one: Any) -> bool:
         return isinstance(one, np.ndarray) and one.ndim == 2 and one.shape[1] == 3
@@ -91,7 +91,7 @@ def refuse_events(measures: Any) -> None:
 
 
 def support(measure: Any) -> tuple[Integers, Floats]:
-    """Where the result of `row` has mass, or what is no mass and has to be refused, and how much."""
+    """Returns the nonzero positions and entries of a result of `row`, including invalid entries."""
     if isinstance(measure, tuple):
         return measure[0], measure[1]
     places = np.flatnonzero(measure)
@@ -99,14 +99,14 @@ def support(measure: Any) -> tuple[Integers, Floats]:
 
 
 def width(measure: Any) -> int:
-    """Number of points that the result of `row` lives on."""
+    """Returns the number of points of a result of `row`."""
     return int(measure[2] if isinstance(measure, tuple) else len(measure))
 
 
 def table(measures: Any, names: Optional[Sequence[Any]] = None, missing: str = "warn") -> Any:
-    """Many measures as float64: a two-dimensional array, or compressed rows.
+    """Parses many measures into a two-dimensional array or compressed rows of float64.
 
-    Where both columns and points have names, they are matched.
+    If both columns and points have names, they are matched.
     """
     if names is None and is_plain(measures):
         return measures
@@ -127,10 +127,11 @@ def measures_of(
     missing: str = "warn",
     empty: bool = False,
 ) -> _core.Measures:
-    """Checked measures, `Measures` as they are; with `normalize` each is divided by its total.
+    """Parses and validates measures; `Measures` are valid already.
 
-    Where both columns and points have names, they are matched; `missing` says what of points without a column. Rows
-    without mass are refused unless they may be `empty`.
+    With `normalize`, each measure is divided by its total. If both columns and points have names,
+    they are matched, and `missing` determines the treatment of points without a column. Rows
+    without mass raise an error unless they may be `empty`.
     """
     missing_of(missing)
     if isinstance(measures, Measures):
@@ -143,7 +144,7 @@ def measures_of(
 
 
 def _checked_by_id(rows: Any, normalize: bool, ids: Any, names: Any, empty: bool) -> _core.Measures:
-    """Measures of what `table` returns; what is wrong goes by IDs and names of points, where there are any."""
+    """Builds measures from a result of `table`; errors use IDs and names of points if available."""
     try:
         return _checked(rows, normalize, empty)
     except ValueError as error:
@@ -157,7 +158,7 @@ def _checked_by_id(rows: Any, normalize: bool, ids: Any, names: Any, empty: bool
 
 
 def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
-    """The first mass that is none, by the names of its measure and its point; `None` where there are no names."""
+    """Describes the first invalid mass by measure and point; `None` if there are no labels."""
     values = rows.data if is_sparse(rows) else rows
     bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
     if len(bad) == 0 or (ids is None and names is None):
@@ -175,7 +176,7 @@ def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
 
 
 def _checked(rows: Any, normalize: bool, empty: bool) -> _core.Measures:
-    """Measures of what `table` returns."""
+    """Builds measures from a result of `table`."""
     if not is_sparse(rows):
         return _core.Measures.dense(rows, normalize, empty)
     start, columns = rows.indptr, rows.indices
@@ -229,7 +230,7 @@ class Measures:
     3.0
     """
 
-    # Of groups of which some cells were drawn: how many of each, and the whole groups.
+    # For subsampled groups of cells: the largest number of cells per group, and the whole groups.
     _cells: int
     _whole: Callable[[], Measures]
 
@@ -259,7 +260,7 @@ class Measures:
         self._raw = raw
         self.ids = _one_each(ids, len(raw), "IDs", "measures")
         self.names: Optional[list[str]] = names_of_labels(_one_each(columns, raw.points, "names", "points"))
-        self._counted = columns is not None and self.names is None  # labels that only count from 0
+        self._counted = columns is not None and self.names is None  # labels are 0, 1, …
         self._placed: Optional[tuple[list[str], Measures]] = None
 
     @classmethod
@@ -386,16 +387,17 @@ class Measures:
     def _for(
         self, names: Optional[Sequence[Any]], normalize: bool, missing: str = "warn", empty: bool = False
     ) -> _core.Measures:
-        """Those that points of these names are asked about."""
+        """Returns the measures on points of these names for the compiled half."""
         placed = self._in_order(names, missing)
         if not empty:
             placed._raw.check_mass()
         return placed._normalized if normalize else placed._raw
 
     def _in_order(self, names: Optional[Sequence[Any]], missing: str = "warn") -> Measures:
-        """The same on points of these names; kept, in case they are asked about again.
+        """Returns the measures on points of these names, cached for the next call.
 
-        Points without a column are refused where either the caller or the measures themselves say so.
+        Points without a column raise an error if `missing` of the caller or of the measures is
+        "error".
         """
         missing = "error" if "error" in (missing, self._missing) else "warn"
         wanted = None if names is None else texts(names)
@@ -409,7 +411,7 @@ class Measures:
         return self._placed[1]
 
     def _on(self, places: Callable[[], Places]) -> Measures:
-        """The same on these points: dicts mention points that have no names by their numbers, in any order."""
+        """Returns the measures on these points; keys of dicts are numbers of unnamed points."""
         if not self._mentioned or (known := places()).names is not None:
             return self
         placed = self._in_order(range(known.size))
@@ -446,7 +448,7 @@ def _measures_again(
 
 
 def _one_each(labels: Any, count: int, what: str, things: str) -> Any:
-    """Labels, one for each thing, or none."""
+    """Returns labels, or raises an error if their number is not `count`."""
     if labels is not None and len(labels) != count:
         raise ValueError(f"{len(labels)} {what} for {count} {things}")
     return labels

@@ -1,4 +1,4 @@
-"""Arrays, and single numbers, as the compiled half takes them: without a copy wherever they fit already."""
+"""Conversion of arrays and numbers to the types of the compiled half, without needless copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Seed = Union[int, np.random.Generator, np.random.RandomState, None]
 
 
 def is_sparse(what: Any) -> bool:
-    """Whether it is a sparse matrix or array of SciPy; quick to say no to what most callers have."""
+    """Checks whether the input is a sparse matrix or array of SciPy; fast for NumPy arrays."""
     return type(what) is not np.ndarray and bool(sparse.issparse(what))
 
 
@@ -24,28 +24,28 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def is_plain(what: Any, dimensions: int = 2, kind: np.dtype[Any] = _FLOAT64) -> bool:
-    """Whether it is an array that the compiled half takes as it is, as most callers have; quick to say."""
+    """Checks whether the compiled half accepts the array without conversion; a fast test."""
     plain = type(what) is np.ndarray and what.dtype is kind and what.ndim == dimensions
     return plain and bool(what.flags.aligned)
 
 
 def array_of(values: Any, dtype: Any = np.float64) -> Any:
-    """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
+    """Returns an aligned array; arrays from a network or a file may be unaligned."""
     refuse_complex(values)
-    # What is behind a mask is not meant.
+    # The values behind a mask are invalid.
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
     return np.require(values, dtype, "A")
 
 
 def refuse_complex(values: Any) -> None:
-    """Refuses numbers, or a type of numbers, whose imaginary part would be lost."""
+    """Raises an error for complex numbers or a complex type."""
     if getattr(values, "kind", "") == "c" or np.iscomplexobj(values):
         raise ValueError("the numbers are complex; give real ones, such as their absolute values (`np.abs`)")
 
 
 def pairs_of(pairs: Any, ids: Any = None) -> Integers:
-    """Pairs of row numbers; where rows have IDs, pairs may have those in place of numbers."""
+    """Parses pairs of row numbers, or of IDs if rows have IDs."""
     array = np.asarray(pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -59,7 +59,7 @@ def pairs_of(pairs: Any, ids: Any = None) -> Integers:
 
 
 def _numbers_of(pairs: npt.NDArray[Any], ids: Any) -> Integers:
-    """Pairs of numbers for pairs of names."""
+    """Converts pairs of IDs to pairs of row numbers."""
     if ids is None:
         raise ValueError(f"pairs are numbers of rows, not {str(pairs.flat[0])!r}: the measures have no names")
     number: dict[str, int] = {}
@@ -76,7 +76,7 @@ def _numbers_of(pairs: npt.NDArray[Any], ids: Any) -> Integers:
 
 
 def neighbors_of(n_neighbors: Any) -> int:
-    """A number of neighbors, in the words of scikit-learn where it is none."""
+    """Validates a number of neighbors, with the error messages of scikit-learn."""
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
         raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
     if n_neighbors <= 0:
@@ -85,7 +85,7 @@ def neighbors_of(n_neighbors: Any) -> int:
 
 
 def threads_of(n_jobs: Optional[int]) -> int:
-    """Threads to use: all processors for `None` and -1; 0 is how the compiled half says all."""
+    """Returns the number of threads for `n_jobs`; 0 means all processors in the compiled half."""
     if n_jobs is None or n_jobs == -1:
         return 0
     if n_jobs == 0:
@@ -94,7 +94,7 @@ def threads_of(n_jobs: Optional[int]) -> int:
 
 
 def seed_of(random_state: Seed) -> int:
-    """A seed; a generator moves on, so that the next call gets another."""
+    """Returns a seed; a generator advances, so the next call draws a different seed."""
     if isinstance(random_state, (int, np.integer)):
         if not 0 <= random_state < 2**64:
             raise ValueError(f"random_state is {random_state}; a seed is at least 0 and below 2**64")

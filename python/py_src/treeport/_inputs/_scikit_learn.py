@@ -1,4 +1,4 @@
-"""Rows as scikit-learn checks them."""
+"""Validation of rows with the checks of scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._table import NamedTable, texts
 def rows_of(
     estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int = 1
 ) -> Any:
-    """Rows as scikit-learn checks them, at least so many; columns with names are matched to points with names.
+    """Validates at least `least` rows as scikit-learn does, and matches named columns to points.
 
-    `Measures` stay what they are, because they were checked when they were read.
+    `Measures` are returned as `Measures`, because they were validated on construction.
     """
     if isinstance(X, Measures):
         return _measures(estimator, X, names, reset, least)
     own = to_measures(X)
-    if pandas.is_mine(X) and names is None:  # scikit-learn looks for names in DataFrames itself
+    if pandas.is_mine(X) and names is None:  # scikit-learn reads names of DataFrames itself
         known = reset or hasattr(estimator, "feature_names_in_")
         rows = _validated(estimator, X if known else np.asarray(X), reset, least)
     else:
@@ -35,7 +35,7 @@ def rows_of(
         try:
             measures_of(rows)
         except ValueError as error:
-            # How scikit-learn's own estimators begin; the rest says where.
+            # The prefix is that of scikit-learn's own estimators; the rest gives the position.
             raise ValueError(f"Negative values in data: {error}") from None
     return rows
 
@@ -49,7 +49,7 @@ def _validated(estimator: Any, X: Any, reset: bool, least: int) -> Any:
 def _by_name(
     estimator: Any, own: NamedTable, names: Optional[Sequence[Any]], reset: bool, least: int
 ) -> Any:
-    """Rows whose columns are matched to points by name."""
+    """Validates rows and matches their columns to points by name."""
     called = _called(estimator, own, names, reset)
     if called is None:
         return _validated(estimator, own.values, reset, least)
@@ -65,7 +65,7 @@ def _by_name(
 def _called(
     estimator: Any, own: NamedTable, names: Optional[Sequence[Any]], reset: bool
 ) -> Optional[list[str]]:
-    """What the points are called, where the columns of a table tell which is which."""
+    """Returns the names of the points if the columns of a table can be matched to them."""
     if names is None and not reset:
         names = getattr(estimator, "feature_names_in_", None)
     if names is None:
@@ -77,7 +77,7 @@ def _called(
 def _measures(
     estimator: Any, X: Measures, names: Optional[Sequence[Any]], reset: bool, least: int
 ) -> Measures:
-    """The same on the points of these names, and what scikit-learn wants to know of them."""
+    """Places `Measures` on points of these names, and sets the attributes scikit-learn requires."""
     if len(X) < least:
         raise ValueError(f"Found array with {len(X)} sample(s) while a minimum of {least} is required.")
     called = _called(estimator, X._table(), names, reset)
@@ -90,7 +90,7 @@ def _measures(
 
 
 def with_mass(X: Any) -> Any:
-    """The rows that have mass."""
+    """Returns the rows that have mass, or raises an error if fewer than two do."""
     if isinstance(X, Measures):
         return X
     kept = np.asarray(X.sum(axis=1)).ravel() > 0

@@ -1,4 +1,4 @@
-"""The form that adapters give to every input: numbers, and what rows and columns are called."""
+"""The common representation of inputs: numbers with labels of rows and columns."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ._numbers import Integers, array_of, is_sparse
 
 
 class Places(NamedTuple):
-    """How many points there are, and what they are called; `None` where they go by their numbers."""
+    """The number of points and their names; `None` if points are referred to by number."""
 
     size: int
     names: Optional[Sequence[Any]]
 
 
 class MissingColumnsWarning(UserWarning):
-    """Points have no column in a table of masses, and count as 0."""
+    """Warning about points without a column in a table of masses, which count as 0."""
 
 
 class NamedTable:
-    """Numbers of one or two axes, and the labels of rows and of columns; `None` where there are none.
+    """Numbers of one or two axes with optional labels of rows and columns.
 
-    The numbers are read when they are first asked for, so that labels alone cost nothing. Where columns are only those
-    that somebody mentioned (`mentioned`), as in dicts, all other points are meant to have no mass.
+    Numbers are read on first access, so reading only the labels is cheap. With `mentioned`, as for
+    dicts, points without a column have no mass and cause no warning.
     """
 
     def __init__(
@@ -39,25 +39,26 @@ class NamedTable:
 
     @cached_property
     def values(self) -> Any:
-        """An array, or what becomes one, or compressed rows."""
+        """The numbers: compressed rows, an array, or an input that NumPy converts to one."""
         return self._read()
 
     @property
     def names(self) -> Optional[list[str]]:
-        """What columns are called."""
+        """The labels of columns as names; `None` if there are none or if they are 0, 1, …"""
         return names_of_labels(self.columns)
 
     def called(self, points: Sequence[str]) -> Optional[list[str]]:
-        """What columns are called; numbers that only count are names where some of these points have them."""
+        """Returns the names of columns; labels 0, 1, … are names if a point has one of them."""
         if self.columns is None or self.names is not None:
             return self.names
         numbers = texts(self.columns)
         return None if set(numbers).isdisjoint(points) else numbers
 
     def in_order(self, points: Optional[Sequence[Any]], missing: str = "warn") -> Any:
-        """The numbers, columns in the order of points that have names, where columns have names, too.
+        """Returns the numbers with columns in the order of the points, if both have names.
 
-        Points without a column have no mass, which a warning says, or an error where `missing` is "error".
+        Points without a column have no mass and cause a warning, or an error if `missing` is
+        "error".
         """
         wanted = None if points is None else texts(points)
         columns = None if wanted is None else self.called(wanted)
@@ -70,14 +71,14 @@ class NamedTable:
 
 
 def missing_of(missing: str) -> str:
-    """What is done where points have no column, if it is one of the things that can be."""
+    """Returns a value of the parameter `missing`, or raises an error if it is invalid."""
     if missing not in ("warn", "error"):
         raise ValueError(f'missing is {missing!r}; it must be "warn" or "error"')
     return missing
 
 
 def _tell_missing(columns: set[str], points: Sequence[str], missing: str) -> None:
-    """Says in one line how many points have no column."""
+    """Warns about points without a column, or raises an error if `missing` is "error"."""
     without = [name for name in points if name not in columns]
     have, they = ("has", "it counts") if len(without) == 1 else ("have", "they count")
     said = f"{len(without)} of {len(points)} points {have} no column, such as {without[0]}"
@@ -88,7 +89,7 @@ def _tell_missing(columns: set[str], points: Sequence[str], missing: str) -> Non
 
 
 def outside() -> int:
-    """The level of the first caller who is not in this package, nor in scikit-learn, whom a warning is for."""
+    """Returns the stack level of the first caller outside this package and scikit-learn."""
     inside, level = (__name__.partition(".")[0], "sklearn"), 1
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
@@ -97,18 +98,18 @@ def outside() -> int:
 
 
 def comes_from(what: Any, package: str) -> bool:
-    """Whether its type, or one that it is made from, is of a package, which need not be installed."""
+    """Checks whether the type or a base class is of a package, which need not be installed."""
     return any(kind.__module__.partition(".")[0] == package for kind in type(what).__mro__)
 
 
 def own_labels(labels: Any) -> Optional[list[Any]]:
-    """Labels as they are; those that only count from 0 are none."""
+    """Returns labels as a list, or `None` if they are 0, 1, …"""
     found = None if labels is None else list(labels)
     return None if found is None or found == list(range(len(found))) else found
 
 
 def names_of_labels(labels: Any) -> Optional[list[str]]:
-    """Labels as names; those that only count from 0 are none."""
+    """Returns labels as text, or `None` if they are 0, 1, …"""
     found = own_labels(labels)
     return None if found is None else texts(found)
 
@@ -118,7 +119,7 @@ def texts(labels: Any) -> list[str]:
 
 
 def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> Integers:
-    """For every column the number of the point of that name."""
+    """Returns the number of the point of the same name for every column."""
     number = {name: at for at, name in enumerate(names)}
     if len(number) < len(names):
         twice = next(name for at, name in enumerate(names) if number[name] != at)
@@ -139,7 +140,7 @@ def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> 
 
 
 def _placed(values: Any, places: Integers, width: int) -> Any:
-    """Numbers with their columns at other places; all other columns are empty, and take no memory."""
+    """Moves columns to new positions; if columns are added, the result is sparse."""
     if not is_sparse(values):
         values = array_of(values)
         if values.ndim == 1:
@@ -150,14 +151,14 @@ def _placed(values: Any, places: Integers, width: int) -> Any:
             return values[:, np.argsort(places)]
     given = sparse.csr_array(values)
     moved = sparse.csr_array((given.data, places[given.indices], given.indptr), shape=(given.shape[0], width))
-    # The masses may be the caller's own, which stay as they are.
+    # The masses may share memory with the input, which must not change.
     return moved if moved.has_sorted_indices else moved.sorted_indices()
 
 
 def names_of_more(
     old: Optional[Sequence[str]], new: Optional[Sequence[str]], count: int
 ) -> Optional[list[str]]:
-    """What all points are called once there are `count` more."""
+    """Returns the names of old and new points, or raises an error if they do not fit."""
     if new is not None and len(new) != count:
         raise ValueError(f"there are {len(new)} names for {count} new points")
     if (old is None) != (new is None):

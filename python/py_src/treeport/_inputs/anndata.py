@@ -1,4 +1,7 @@
-"""AnnData, whose package need not be installed: profiles of cells or samples, their coordinates, and their groups."""
+"""AnnData objects: profiles of cells or samples, their coordinates, and their groups.
+
+The package anndata need not be installed.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ def is_mine(what: Any) -> bool:
 
 
 def to_measures(what: Any) -> NamedTable:
-    """Observations as rows of variables."""
+    """Reads observations as rows of variables."""
     return NamedTable(lambda: _profiles(what), getattr(what, "obs_names", None), _names(what, "var_names"))
 
 
 def to_points(what: Any) -> NamedTable:
-    """Observations by their principal components, or else by what `obsm` has first."""
+    """Reads coordinates of observations: "X_pca", or else the first entry of `obsm`, or `X`."""
     key = "X_pca" if "X_pca" in what.obsm else next(iter(what.obsm), None)
     values = (lambda: _profiles(what)) if key is None else (lambda: _read(what.obsm[key]).values)
     return NamedTable(values, _names(what, "obs_names"))
 
 
 def to_graph(what: Any) -> NamedTable:
-    """The graph of neighbors, where one need not be mutual."""
+    """Reads the graph of neighbors, with an edge if either node is a neighbor of the other."""
 
     def adjacency() -> Any:
         distances = _read(what.obsp["distances"]).values
@@ -45,7 +48,7 @@ def _profiles(what: Any) -> Any:
 
 
 def _names(what: Any, axis: str) -> Any:
-    """What observations or variables are called; those that were given no names are 0, 1, … there, as text."""
+    """Returns the names of observations or variables; AnnData names unnamed ones "0", "1", …"""
     labels = getattr(what, axis, None)
     names = None if labels is None else texts(labels)
     counted = names is not None and names == texts(range(len(names)))
@@ -55,7 +58,7 @@ def _names(what: Any, axis: str) -> Any:
 def groups_of(
     adata: Any, groupby: str, weights: Any, n_cells: Optional[int], random_state: Seed
 ) -> NamedTable:
-    """A row for every group of cells and a column for every cell; rows sum to 1."""
+    """Builds one row per group of cells and one column per cell; rows sum to 1."""
     kinds = _column(adata, groupby).astype("category").cat
     group = np.asarray(kinds.codes, dtype=np.int64)  # -1 where the entry is missing
     mass = _masses(adata, weights, len(group))
@@ -73,7 +76,7 @@ def groups_of(
 
 
 def _column(adata: Any, key: str) -> Any:
-    """A column of obs."""
+    """Returns a column of obs, or raises an error if it does not exist."""
     if not (hasattr(adata, "obs") and hasattr(adata, "obs_names")):
         raise TypeError(f"the cells are of type {type(adata).__name__}; give an AnnData")
     if key not in adata.obs:
@@ -83,7 +86,7 @@ def _column(adata: Any, key: str) -> Any:
 
 
 def _masses(adata: Any, weights: Any, count: int) -> Floats:
-    """The weight of every cell."""
+    """Returns the validated weight of every cell, 1 by default."""
     if weights is None:
         return np.ones(count)
     given = _column(adata, weights) if isinstance(weights, str) else _by_cell(adata, weights)
@@ -100,7 +103,7 @@ def _masses(adata: Any, weights: Any, count: int) -> Floats:
 
 
 def _by_cell(adata: Any, weights: Any) -> Any:
-    """Weights in the order of the cells: those of a Series by its index, if that has names."""
+    """Returns weights in the order of the cells; a Series is matched by its index."""
     if not hasattr(weights, "reindex") or names_of_labels(weights.index) is None:
         return weights
     own, cells = texts(weights.index), texts(adata.obs_names)
@@ -116,7 +119,7 @@ def _by_cell(adata: Any, weights: Any) -> Any:
 
 
 def _some(cells: Integers, group: Integers, most: int, seed: int) -> Integers:
-    """At most so many cells of every group, in their order."""
+    """Draws at most `most` cells of every group, in their original order."""
     if most < 1:
         raise ValueError(f"n_cells is {most}; at least one is needed")
     rng = np.random.default_rng(seed)
@@ -129,7 +132,7 @@ def _some(cells: Integers, group: Integers, most: int, seed: int) -> Integers:
 def cells_by_group(
     adata: Any, groupby: Optional[str], weights: Any, obsm: Optional[str]
 ) -> tuple[Floats, Integers, Optional[Floats], list[str], bool]:
-    """Coordinates of cells by their groups, where groups begin, weights, groups, and whether these are to be divided by totals."""
+    """Returns coordinates of cells sorted by group, offsets, weights, groups, and `normalize`."""
     if groupby is None:
         raise ValueError("an AnnData becomes clouds by `groupby`: the column of obs that says which cloud a cell belongs to")
     kinds = _column(adata, groupby).astype("category").cat
@@ -147,7 +150,7 @@ def cells_by_group(
 
 
 def _coordinates(adata: Any, obsm: Optional[str]) -> Any:
-    """A row of coordinates for every cell."""
+    """Returns the coordinates of every cell, dense or sparse."""
     if obsm is None:
         values = to_points(adata).values
     elif obsm in adata.obsm:

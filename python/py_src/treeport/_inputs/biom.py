@@ -1,4 +1,7 @@
-"""Tables of the package biom-format, which need not be installed: samples are measures, observations are points."""
+"""Tables of the package biom-format: samples are measures, observations are points.
+
+The package need not be installed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Clouds`, which have points of their own and therefore no table of masses; what needs one says so."""
+"""Adapter of `Clouds`, which have IDs but no table of masses on shared points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_mine(what: Any) -> bool:
 
 
 def to_measures(what: Any) -> NamedTable:
-    """What the clouds are called; numbers there are none."""
+    """Returns a table with the IDs of clouds; reading its numbers raises an error."""
     return NamedTable(_refuse, what.ids)
 
 

@@ -18,23 +18,23 @@ def is_mine(what: Any) -> bool:
 
 
 def to_measures(what: Any) -> NamedTable:
-    """A row for each; points are the nodes that they mention, in that order."""
+    """Reads one row per dict; points are the nodes that occur in them, in order of appearance."""
     measures = [what] if is_mapping(what) else what
     return named_rows(measures, places_in(measures))
 
 
 def is_mapping(what: Any) -> bool:
-    """Whether it is one measure as ``{node: mass}``; SciPy's sparse dictionaries of keys are matrices."""
+    """Checks whether the input is one measure ``{node: mass}``; `scipy.sparse.dok_array` is not."""
     return isinstance(what, Mapping) and not is_sparse(what)
 
 
 def are_mappings(what: Any) -> bool:
-    """Whether it is a list of measures as ``{node: mass}``."""
+    """Checks whether the input is a nonempty list of measures ``{node: mass}``."""
     return isinstance(what, (list, tuple)) and bool(what) and all(map(is_mapping, what))
 
 
 def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> sparse.csr_array:
-    """A sparse row for each; points that it does not mention have no mass."""
+    """Builds one sparse row per dict; points that are not keys have no mass."""
     find = _finder(places)
     start, columns, masses = [0], [], []
     for measure in measures:
@@ -49,19 +49,19 @@ def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> s
 
 
 def named_rows(measures: Sequence[Mapping[Any, Any]], places: Places) -> NamedTable:
-    """The same with the names of the points, where they have any."""
+    """Returns dicts as a table with the names of the points, if they have any."""
     called = None if places.names is None else texts(places.names)
     return NamedTable(lambda: rows_of_mappings(measures, places), None, called, mentioned=True)
 
 
 def places_in(measures: Sequence[Mapping[Any, Any]]) -> Places:
-    """The nodes that measures mention, in that order, where nothing else says which there are."""
+    """Returns all nodes that occur in the measures, in order of appearance."""
     nodes = list(dict.fromkeys(node for measure in measures for node in measure))
     return Places(len(nodes), nodes)
 
 
 def _finder(places: Places) -> Callable[[Any], int]:
-    """What finds the number of a node, by itself or by its text, which is how models and columns are called."""
+    """Returns a function that maps a node, or its text, to its number; names in models are text."""
     if places.names is None:
         return lambda node: _number(node, places.size)
     names = places.names

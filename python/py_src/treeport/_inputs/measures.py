@@ -1,4 +1,7 @@
-"""`Measures`, which were read before; `measures_of` takes them as they are, and this is for what needs their rows."""
+"""Adapter of `Measures`, for functions that read their rows.
+
+`measures_of` accepts `Measures` directly.
+"""
 
 from __future__ import annotations
 

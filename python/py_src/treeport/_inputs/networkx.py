@@ -1,4 +1,4 @@
-"""Graphs of networkx, which need not be installed."""
+"""Graphs of networkx; the package need not be installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_mine(what: Any) -> bool:
 
 
 def nodes(graph: Any) -> list[Any]:
-    """What nodes are called, which is what they are."""
+    """Returns the nodes, which are their own names."""
     return list(graph.nodes)
 
 
@@ -23,7 +23,7 @@ def is_directed(graph: Any) -> bool:
 
 
 def to_edges(graph: Any, weight: Optional[str]) -> tuple[Integers, Floats]:
-    """The numbers of both ends of every edge, and its length, which the attribute `weight` holds."""
+    """Returns the numbers of both ends of every edge, and its length from attribute `weight`."""
     number = {node: at for at, node in enumerate(graph.nodes)}
     edges = list(graph.edges(data=True))
     for u, v, data in edges:

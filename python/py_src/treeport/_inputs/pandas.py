@@ -1,4 +1,4 @@
-"""DataFrames and Series of pandas, and of what is like it; the package itself is not needed."""
+"""DataFrames and Series of pandas and compatible packages; pandas need not be installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_mine(what: Any) -> bool:
 
 
 def to_measures(what: Any) -> NamedTable:
-    """Rows and columns by their labels; the labels of a Series are its points."""
+    """Reads numbers with the labels of rows and columns; the labels of a Series are points."""
     if hasattr(what, "columns"):
         return NamedTable(lambda: _numbers(what), what.index, what.columns)
     return NamedTable(lambda: _numbers(what), None, what.index)

@@ -1,4 +1,7 @@
-"""DataFrames and Series of polars. They have no index: a first column that holds no numbers says what rows are called."""
+"""DataFrames and Series of polars.
+
+They have no index, so a first column that is not numeric has the labels of rows.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ def is_mine(what: Any) -> bool:
 
 
 def to_measures(what: Any) -> NamedTable:
-    """Rows by the first column, if that holds no numbers; the others by their names."""
+    """Reads numbers with the names of columns; a first column without numbers labels the rows."""
     if hasattr(what, "collect"):
         raise TypeError("a LazyFrame of polars has no numbers yet; give `frame.collect()`")
     if not hasattr(what, "columns"):  # a Series

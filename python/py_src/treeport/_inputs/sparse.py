@@ -11,12 +11,12 @@ __all__ = ["is_mine", "to_measures"]
 
 
 def to_measures(what: Any) -> NamedTable:
-    """Its rows; one axis is one row."""
+    """Reads rows of a matrix; an array of one axis is one row."""
     return NamedTable(lambda: compressed(what))
 
 
 def compressed(matrix: Any) -> Any:
-    """Compressed rows, if the indices lie inside the matrix; SciPy's own loops go wherever they say."""
+    """Converts to compressed rows and checks all indices, which SciPy does not validate."""
     if matrix.ndim == 1:
         matrix = matrix.reshape(1, -1)
     if hasattr(matrix, "check_format"):  # compressed rows, columns or blocks

@@ -18,7 +18,7 @@ def to_measures(what: Any) -> NamedTable:
 
 
 def _numbers(tensor: Any) -> Any:
-    """The numbers where NumPy finds them; without a copy if they are there already."""
+    """Copies the numbers to host memory as an array; makes no copy if they are there already."""
     here = tensor.detach().cpu()
     if str(here.dtype) in ("torch.bfloat16", "torch.float16"):  # NumPy lacks the first, SciPy both
         here = here.float()

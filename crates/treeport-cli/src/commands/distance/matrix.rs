@@ -1,4 +1,4 @@
-//! The matrix of all distances, as an array or as text with names.
+//! Distance matrices, as arrays or as text with names.
 
 use std::io::Write;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::progress::{Watch, or_interrupted, watched};
 use crate::rows;
 
 impl Work<'_> {
-    /// The matrix of all pairs, block after block of rows.
+    /// Writes the matrix of all pairs in blocks of rows.
     pub(super) fn save_table<'a>(
         &self,
         (path, job): (&Path, &JobFingerprint),
@@ -46,7 +46,7 @@ impl Work<'_> {
                 return Ok(out);
             }
             let Some(right) = &right else {
-                // Rows above a shard are not in its file.
+                // Rows before a shard are not in its file.
                 let copied = if shard.is_some() { 0 } else { left.first_column(rows.start) };
                 let values = left.block(rows.clone(), copied..columns, progress)?;
                 return whole_rows(file, head.len(), rows, (copied, columns), &values);
@@ -57,7 +57,7 @@ impl Work<'_> {
         Ok(if whole { Ok(parts) } else { Err(parts.interrupted()) })
     }
 
-    /// What comes before the rows of the matrix.
+    /// Returns the header of the matrix.
     fn head(&self, rows: usize, columns: usize) -> Result<Vec<u8>> {
         let mut head = Vec::new();
         if let Form::Square(separator) = self.form {
@@ -68,7 +68,7 @@ impl Work<'_> {
         Ok(head)
     }
 
-    /// Some rows of the matrix as text.
+    /// Writes rows of the matrix as text.
     fn write_square(
         &self,
         out: &mut dyn Write,
@@ -82,7 +82,7 @@ impl Work<'_> {
         })
     }
 
-    /// The matrix as text to stdout, or to a file that is no regular file.
+    /// Writes the matrix as text to stdout, or to anything other than a regular file.
     pub(super) fn print_square(
         &self,
         file: Option<&Path>,
@@ -107,7 +107,7 @@ impl Work<'_> {
         })
     }
 
-    /// The matrix of all pairs, or the list of distances where pairs were listed, with its shape.
+    /// Computes the matrix of all pairs, or the distances of listed pairs, with its shape.
     pub(super) fn table(&self, output: &Output) -> Result<(Vec<usize>, Vec<f64>)> {
         let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
         if let Pairs::Listed(pairs) = self.pairs {
@@ -123,7 +123,7 @@ impl Work<'_> {
     }
 }
 
-/// Whole rows of the matrix.
+/// Computes complete rows of the matrix.
 fn some_rows(
     left: &PreparedMeasures,
     right: Option<&PreparedMeasures>,
@@ -136,8 +136,8 @@ fn some_rows(
     }
 }
 
-/// Whole rows of a symmetric matrix: from column `copied` on they are in `values`, and the rest in the
-/// rows above, which are in the file after `head` bytes.
+/// Completes rows of a symmetric matrix: columns from `copied` on are in `values`; earlier columns
+/// are copied from previous rows, which are in the file after `head` bytes.
 fn whole_rows(
     file: &PartFile,
     head: usize,

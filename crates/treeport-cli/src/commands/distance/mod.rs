@@ -1,4 +1,4 @@
-//! `treeport distance`: distances between measures, of a tree or a forest.
+//! `treeport distance`: distances between measures by a tree or a forest.
 
 mod matrix;
 
@@ -73,7 +73,7 @@ pub(crate) struct DistanceArgs {
 /// Distances between two writes.
 const CHUNK: usize = 1 << 16;
 
-/// What is asked for.
+/// Inputs of the computation.
 struct Work<'a> {
     model: &'a Model,
     left: &'a Measures,
@@ -84,14 +84,14 @@ struct Work<'a> {
     form: Form,
 }
 
-/// What is written.
+/// Form of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// A row for every pair.
+    /// One row per pair.
     Rows,
     /// An array: the matrix, or the distances of listed pairs.
     Npy,
-    /// The matrix as text with this between its cells.
+    /// The matrix as text with this separator.
     Square(char),
 }
 
@@ -128,11 +128,11 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     work.save(path, &args.shard, output)
 }
 
-/// All parts, or how a run ends that was interrupted before.
+/// All parts, or the exit code of an interrupted run.
 type Filled<'a> = Result<Parts<'a>, ExitCode>;
 
 impl Work<'_> {
-    /// Distances to a file, block after block, all or those of a shard.
+    /// Writes distances to a file in blocks, all or those of a shard.
     fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
         let is_table = self.form != Form::Rows && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
@@ -153,7 +153,7 @@ impl Work<'_> {
         let earlier = parts.earlier();
         parts.file.finish()?;
         let (mut facts, note) = match shard.map(|shard| shard.range().len()) {
-            // A distance that is in two rows is of both.
+            // Two rows share a distance, so rows are counted, not pairs.
             Some(rows) if is_table => (json!({"rows": rows}), format!("{rows} rows of distances")),
             some => {
                 let count = some.unwrap_or(self.pairs.len());
@@ -167,7 +167,7 @@ impl Work<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Rows to stdout, or to a file that is no regular file, such as a pipe.
+    /// Writes rows to stdout, or to anything other than a regular file, such as a pipe.
     fn print(&self, file: Option<&Path>, output: &Output) -> Result<()> {
         let watch = Watch::of_rows(output, file.is_none());
         if let Some(path) = file.filter(|_| self.form == Form::Npy) {
@@ -197,7 +197,7 @@ impl Work<'_> {
         [self.left_names.as_deref(), self.right_names.as_deref()]
     }
 
-    /// Both sets laid out as one, and where the second begins.
+    /// Prepares both sets as one; returns the offset of the second.
     fn prepare(&self) -> Result<(PreparedMeasures, usize)> {
         Ok(match self.against {
             Some(right) => (self.model.prepare(&self.left.followed_by(right)?)?, self.left.len()),
@@ -205,7 +205,7 @@ impl Work<'_> {
         })
     }
 
-    /// The fingerprint of the job.
+    /// Fingerprint of the job.
     fn job(&self) -> JobFingerprint {
         let form = match self.form {
             Form::Rows => 0,
@@ -222,7 +222,7 @@ impl Work<'_> {
             .part("against-names", parts::of_names(self.right_names.as_deref()))
     }
 
-    /// Distances of pairs, as rows or as an array, block after block.
+    /// Writes distances of pairs, as rows or as an array, in blocks.
     fn save_list<'a>(
         &self,
         (path, job): (&Path, &JobFingerprint),
@@ -257,7 +257,7 @@ impl Work<'_> {
     }
 }
 
-/// Distances of pairs of measures of which the second are counted from `offset`.
+/// Computes distances of pairs whose second measures are counted from `offset`.
 fn pairs_of(
     prepared: &PreparedMeasures,
     offset: usize,
@@ -268,11 +268,11 @@ fn pairs_of(
     prepared.pairs(&pairs, progress)
 }
 
-/// Which pairs are wanted; pairs of different mass are refused before the first row.
+/// Selects the pairs; measures of different totals are refused before the first row.
 fn which_pairs(args: &DistanceArgs, left: &Measures, against: Option<&Measures>) -> Result<Pairs> {
     let from = args.of.measures.path()?;
     let (Some(right), Some(path)) = (against, &args.against) else {
-        // One measure alone has no pairs, and no row is no error here.
+        // A single measure has no pairs, which is not an error here.
         let all = args.pairs.pairs.is_none() && args.pairs.n_pairs.is_none();
         return if all && left.len() < 2 {
             Ok(Pairs::Within(0))

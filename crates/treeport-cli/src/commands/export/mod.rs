@@ -1,4 +1,4 @@
-//! `treeport export`: a model in the formats of other tools.
+//! `treeport export`: writes a model in the formats of other tools.
 
 mod pgvector;
 
@@ -70,7 +70,7 @@ enum Format {
     Svg,
     /// The measures as sparse vectors (SciPy CSR) with the same distances.
     Npz,
-    /// The same as SQL: a table of PostgreSQL with pgvector.
+    /// The sparse vectors as SQL: a PostgreSQL table with pgvector.
     Pgvector,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     }
     let model = input::named_model(&args.model, &args.names)?;
     if format == Format::Svg && model.tree().is_none() {
-        output.note("the picture is of the tree that counts most");
+        output.note("the picture shows the tree with the largest weight");
     }
     let mut facts = json!({});
     match (format, file) {
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The format asked for, the one the file's name says, or Newick.
+/// Returns the requested format, or the one of the file's name, or Newick.
 fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<Format> {
     let by_name = match file.and_then(input::extension).as_deref() {
         Some("svg") => Format::Svg,
@@ -139,12 +139,14 @@ fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<For
         bail!("a table of vectors needs measures: `--measures M.npz`");
     }
     if let Some(option) = args.pgvector.given().filter(|_| format != Format::Pgvector) {
-        bail!("`{option}` is of the format pgvector; say `--format pgvector`, or leave it out");
+        bail!(
+            "`{option}` belongs to the format pgvector; give `--format pgvector`, or leave it out"
+        );
     }
     Ok(format)
 }
 
-/// Writes a format made of text.
+/// Writes a text format.
 fn write(args: &ExportArgs, model: &Model, format: Format, out: &mut dyn Write) -> Result<()> {
     match format {
         Format::Json => writeln!(out, "{}", json(model))?,
@@ -182,7 +184,7 @@ fn linkage(args: &ExportArgs, model: &Model) -> Result<Vec<[f64; 4]>> {
     let Some(tree) = model.tree() else {
         let trees = model.trees().len();
         bail!(
-            "{name}: a linkage matrix is of one tree, and this is a forest of {trees}; `--format newick` writes any model"
+            "{name}: a linkage matrix needs one tree, and this is a forest of {trees}; `--format newick` writes any model"
         );
     };
     tree.to_linkage().context(name)

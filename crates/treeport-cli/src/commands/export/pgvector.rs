@@ -1,4 +1,4 @@
-//! The rows of an embedding as a table of PostgreSQL with pgvector: text that `psql -f` takes.
+//! Rows of an embedding as a PostgreSQL table with pgvector: a script for `psql -f`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,16 +38,16 @@ pub(crate) struct PgvectorArgs {
     contracted: Option<PathBuf>,
 }
 
-/// Most entries of a row in an index of pgvector.
+/// Maximum number of entries of a row in a pgvector index.
 const INDEXED: usize = 1000;
-/// Most entries of a row in its type of sparse vectors.
+/// Maximum number of entries of a stored sparse vector of pgvector.
 const STORED: usize = 16_000;
-/// Columns of such a vector.
+/// Maximum number of columns of a sparse vector.
 const COLUMNS: usize = 1_000_000_000;
-/// Bytes of a name in PostgreSQL; more are cut off.
+/// Longest name in PostgreSQL, in bytes; longer names are truncated.
 const NAME: usize = 63;
 
-/// Reads how many entries a row may have.
+/// Parses the limit of entries in a row.
 fn entries(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if (1..=STORED).contains(&count) => Ok(count),
@@ -56,14 +56,14 @@ fn entries(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Rows with a place in the database.
+/// Rows of a table with their names.
 struct Table {
     name: String,
     titles: Option<Vec<String>>,
     rows: Csr,
 }
 
-/// Everything that goes into the file.
+/// Content of the script.
 pub(super) struct Export {
     measures: Table,
     queries: Option<Table>,
@@ -72,7 +72,7 @@ pub(super) struct Export {
 }
 
 impl PgvectorArgs {
-    /// The first option that is of no use to other formats.
+    /// Returns the first given option that other formats do not support.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.table.is_some(), "--table"),
@@ -84,7 +84,8 @@ impl PgvectorArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
-    /// Reads, contracts and embeds; writes the contracted model where it is asked for.
+    /// Reads the measures, contracts the model and embeds; writes the contracted model if
+    /// requested.
     pub(super) fn read(
         &self,
         model: &Model,
@@ -97,7 +98,7 @@ impl PgvectorArgs {
         self.contracted.as_deref().map_or(Ok(()), output::check_place)?;
         ensure!(
             model.nodes() <= COLUMNS,
-            "the model has {} nodes; pgvector takes {COLUMNS} columns",
+            "the model has {} nodes; pgvector supports {COLUMNS} columns",
             model.nodes()
         );
         let measures = args.read(model.into(), output)?;
@@ -138,10 +139,10 @@ impl Export {
         std::iter::once(&self.measures).chain(&self.queries)
     }
 
-    /// The script.
+    /// Writes the script.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
-        // Without the first line psql would go on after an error and take the rows for commands; in
-        // one transaction everything is there in the end, or nothing.
+        // `ON_ERROR_STOP` keeps psql from reading the rows as commands after an error; the
+        // transaction makes the script atomic.
         writeln!(
             out,
             "\\set ON_ERROR_STOP on\n\
@@ -154,7 +155,7 @@ impl Export {
         if longest(&self.measures.rows) <= INDEXED {
             writeln!(out, "CREATE INDEX ON {name} USING hnsw (embedding sparsevec_l1_ops);")?;
         } else {
-            writeln!(out, "-- No index: it takes rows of at most {INDEXED} entries.")?;
+            writeln!(out, "-- No index: it supports rows of at most {INDEXED} entries.")?;
         }
         self.tables().try_for_each(|table| writeln!(out, "ANALYZE {};", quoted(&table.name)))?;
         writeln!(out, "COMMIT;\n")?;
@@ -193,7 +194,7 @@ impl Export {
                "rounding": self.rounding()})
     }
 
-    /// The contraction and its change of distances as a sentence, if there is one.
+    /// Describes the contraction and its change of distances, if there is one.
     pub(super) fn note(&self) -> Option<String> {
         let change = self.contracted.change?;
         let (edges, rows, largest) = (self.contracted.edges, self.most, change.largest());
@@ -205,8 +206,8 @@ impl Export {
         ))
     }
 
-    /// How much a distance changes at most because values are stored in single precision: each is
-    /// off by at most 2⁻²⁴ of itself.
+    /// Bounds the change of a distance by storing values in single precision, whose relative error
+    /// is at most 2⁻²⁴.
     fn rounding(&self) -> f64 {
         let largest = |table: &Table| {
             let rows = table.rows.start.windows(2);
@@ -220,7 +221,7 @@ impl Export {
 }
 
 impl Table {
-    /// Checks what pgvector would refuse.
+    /// Refuses rows and names that pgvector would reject.
     fn check(&self) -> Result<()> {
         let name = &self.name;
         let titles = self.titles.as_deref().unwrap_or_default();
@@ -261,7 +262,7 @@ impl Table {
             }
             let entries = bounds[0]..bounds[1];
             let pairs = entries.map(|k| (self.rows.indices[k] + 1, self.rows.values[k] as f32));
-            // What is too small for single precision is 0, which has no entry.
+            // Values that underflow in single precision are not stored.
             let pairs = pairs.filter(|pair| pair.1 != 0.0);
             let pairs: Vec<_> = pairs.map(|(column, value)| format!("{column}:{value}")).collect();
             writeln!(out, "{{{}}}/{columns}", pairs.join(","))?;
@@ -270,26 +271,29 @@ impl Table {
     }
 }
 
-/// The entries of the longest row.
+/// Returns the number of entries of the longest row.
 fn longest(rows: &Csr) -> usize {
     rows.start.windows(2).map(|bounds| bounds[1] - bounds[0]).max().unwrap_or(0)
 }
 
-/// Refuses a name that PostgreSQL would not take as it is.
+/// Refuses a name that PostgreSQL would reject or truncate.
 fn check_name(name: &str) -> Result<()> {
     ensure!(!name.is_empty(), "a table needs a name");
-    ensure!(!name.chars().any(char::is_control), "`{name}` is no name: it has control characters");
+    ensure!(
+        !name.chars().any(char::is_control),
+        "`{name}` is not a valid name: it has control characters"
+    );
     let bytes = name.len();
     ensure!(bytes <= NAME, "the name `{name}` has {bytes} bytes, and PostgreSQL keeps {NAME}");
     Ok(())
 }
 
-/// A name in SQL.
+/// Quotes an SQL name.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Text in a column of `COPY`.
+/// Escapes text for a column of `COPY`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The options of `treeport fit`.
+//! Arguments of `treeport fit`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) struct FitArgs {
     pub(super) ground: GroundArgs,
     #[command(flatten)]
     pub(super) data: LabelArgs,
-    // Its help is that of the table.
+    // The help text comes from the library's table.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Measures")]
     #[arg(requires = "measures", conflicts_with_all = ["n_pairs", "pairs", "labels"])]
     pub(super) budget: Option<Duration>,
@@ -61,7 +61,8 @@ pub(crate) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The library's options, except for where to go on; a start is read from its file.
+    /// Converts the arguments to the library's options, except for the checkpoint; reads a starting
+    /// tree from its file.
     pub(super) fn options(
         &self,
         metric: &GroundMetric,
@@ -79,19 +80,19 @@ impl FitArgs {
             };
             option.set(&mut options, value)?;
         }
-        // Without measures pairs are of points.
+        // Without measures, pairs are pairs of points.
         if let Some(pairs) = self.data.pairs.n_pairs
             && self.data.measures.measures.is_none()
             && options.point_pairs.replace(pairs).is_some()
         {
             bail!(
-                "without measures `--n-pairs` says what `--point-pairs` does; leave one of them out"
+                "without measures `--n-pairs` means the same as `--point-pairs`; leave one of them out"
             );
         }
         Ok(options)
     }
 
-    /// The start in words.
+    /// Describes the starting tree.
     pub(super) fn start(&self, points: usize) -> String {
         let linkage = |name: &str| format!("{name} linkage");
         match self.options.get("start") {
@@ -102,7 +103,7 @@ impl FitArgs {
     }
 }
 
-/// The tree in a file.
+/// Reads a starting tree.
 fn start_of(metric: &GroundMetric, path: &Path, names: Option<&[String]>) -> Result<Tree> {
     match input::model_on(metric, path, names)?.model.tree() {
         Some(tree) => Ok(tree.clone()),
@@ -110,7 +111,7 @@ fn start_of(metric: &GroundMetric, path: &Path, names: Option<&[String]>) -> Res
     }
 }
 
-/// Reads a time: a number, and `s`, `m` or `h`.
+/// Parses a time: a number followed by `s`, `m` or `h`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.char_indices().next_back() {
         Some((at, 's')) => (&text[..at], 1.0),

@@ -1,6 +1,6 @@
-//! What `fit` leaves beside its output while it works, so that the same command goes on after
-//! Ctrl-C, a crash or a kill: how many pairs a budget allows in `model.tree.budget.part`, solved
-//! labels in `model.tree.labels.part`, then learning in `model.tree.part`.
+//! Files that `fit` keeps beside its output, so that the same command resumes after Ctrl-C, a crash
+//! or a kill: the number of pairs for a budget in `model.tree.budget.part`, solved labels in
+//! `model.tree.labels.part`, and the state of learning in `model.tree.part`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,21 +16,21 @@ use treeport_jobs::{JobFingerprint, Journal, journal};
 use crate::output::{self, Output};
 use crate::solved;
 
-/// Learning between two checkpoints: what a kill can cost.
+/// Time between two checkpoints: the work that a kill can lose.
 const EVERY: Duration = Duration::from_secs(5);
-/// At most one part in so many of the time goes into writing them.
+/// Writing checkpoints takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 20;
 
-/// The checkpoints of one job.
+/// Checkpoints of one job.
 pub(super) struct Checkpoints {
     journal: Journal,
     next: Instant,
-    /// Whether more comes after the last step of learning.
-    goes_on: bool,
+    /// More stages follow the last step of learning.
+    has_more_stages: bool,
 }
 
 impl Checkpoints {
-    /// Opens what an earlier run of the same job has left, if anything.
+    /// Opens the checkpoints of an earlier run of the same job, if any.
     pub(super) fn open(
         model: &Path,
         metric: &GroundMetric,
@@ -39,30 +39,30 @@ impl Checkpoints {
     ) -> Result<Self> {
         let (path, job) = (Journal::beside(model), job(metric, data, options));
         let journal = solved::open(&path, &job, "checkpoint of `treeport fit`")?;
-        let goes_on = options.method(data.is_some()) == Method::Auto;
-        Ok(Self { journal, next: Instant::now() + EVERY, goes_on })
+        let has_more_stages = options.method(data.is_some()) == Method::Auto;
+        Ok(Self { journal, next: Instant::now() + EVERY, has_more_stages })
     }
 
-    /// Where that run was; what is damaged is learned anew.
+    /// Reads the last checkpoint; if it is damaged, learning starts over.
     pub(super) fn last(&self, output: &Output) -> Result<Option<Checkpoint>> {
         let last = self.journal.rest()?.and_then(|bytes| Checkpoint::from_bytes(&bytes).ok());
         if last.is_none() && self.path().exists() {
             let path = self.path().display();
-            output.note(&format!("`{path}` is cut off or damaged: learning begins anew"));
+            output.note(&format!("`{path}` is cut off or damaged: learning starts over"));
         }
         Ok(last)
     }
 
-    /// Where they are.
+    /// Path of the checkpoints.
     pub(super) fn path(&self) -> &Path {
         self.journal.path()
     }
 
-    /// Writes a checkpoint if this is the last chance, or the last one is some time ago.
-    pub(super) fn hear(&mut self, state: &State<'_>, stops: bool) -> Result<()> {
+    /// Writes a checkpoint if `EVERY` has passed, or if there is no later chance.
+    pub(super) fn update(&mut self, state: &State<'_>, stops: bool) -> Result<()> {
         let Some(checkpoint) = state.checkpoint else { return Ok(()) };
         let begun = Instant::now();
-        let last = self.goes_on && Some(state.done) == state.total;
+        let last = self.has_more_stages && Some(state.done) == state.total;
         if stops || last || begun >= self.next {
             self.journal.replace(&checkpoint())?;
             self.next = Instant::now() + EVERY.max(begun.elapsed() * SHARE);
@@ -71,7 +71,7 @@ impl Checkpoints {
     }
 }
 
-/// What tells one job from another.
+/// Fingerprint of a job.
 fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> JobFingerprint {
     let mut job = JobFingerprint::new("treeport-fit-4").part("metric", of_metric(metric));
     if let Some(data) = data {
@@ -90,7 +90,7 @@ fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> 
     job.part("options", chosen.number())
 }
 
-/// Where the number of pairs is kept that a time and a seed have given.
+/// Opens the journal of the number of pairs for a time budget and a seed.
 pub(super) fn budget(
     model: &Path,
     metric: &GroundMetric,
@@ -106,7 +106,7 @@ pub(super) fn budget(
     solved::open(&path, &job, "budget of `treeport fit`")
 }
 
-/// Where the labels of a job are kept, before the journal's own ending.
+/// Target of the journal of labels.
 pub(super) fn labels_beside(model: &Path) -> PathBuf {
     beside(model, ".labels")
 }
@@ -117,17 +117,17 @@ fn beside(model: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// What an interrupted job has left beside its output: learning, or else solved labels.
+/// Returns the first existing file of an interrupted job.
 pub(super) fn kept(model: &Path) -> Option<PathBuf> {
     files(model).into_iter().find(|path| path.exists())
 }
 
-/// Removes what a killed run has left on its way to these files, before anything refuses the next run.
+/// Removes temporary files of a killed run, before anything can refuse the next run.
 pub(super) fn remove_abandoned(model: &Path) -> Result<()> {
     Ok(files(model).iter().try_for_each(output::check_place)?)
 }
 
-/// Removes what a finished job no longer needs.
+/// Removes the files of a finished job.
 pub(super) fn remove(model: &Path) -> Result<()> {
     Ok(files(model).iter().try_for_each(|path| journal::remove(path))?)
 }

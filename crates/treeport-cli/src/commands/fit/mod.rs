@@ -1,4 +1,4 @@
-//! `treeport fit`: from a ground metric and measures to a tree or a forest in a file.
+//! `treeport fit`: fits a tree or a forest to a ground metric and measures.
 
 mod args;
 mod checkpoint;
@@ -30,9 +30,9 @@ use crate::progress::{Watch, prepare, watched};
 use crate::solved::{SolvedRows, Work};
 use crate::{input, labels, parts};
 
-/// Runs `treeport fit`. Wherever Ctrl-C finds it, the user hears what stays.
+/// Runs `treeport fit`. After Ctrl-C at any point, the message says what was kept.
 pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
-    run_to_the_end(args, output).map_err(|error| match goes_on(args) {
+    run_to_the_end(args, output).map_err(|error| match resume_note(args) {
         Some(on) if error.is::<Interrupted>() => Paused(format!("interrupted; {on}")).into(),
         _ => error,
     })
@@ -54,7 +54,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         .transpose()?;
     let options = args.options(&metric, names.as_deref())?;
     check(args, &options, &metric)?;
-    let data = measures.map(|measures| what_to_learn(args, &metric, &measures, output));
+    let data = measures.map(|measures| training_data(args, &metric, &measures, output));
     let data = data.transpose()?;
     let (method, scale) = (options.method(data.is_some()), options.scale);
     let (mut fitted, stopped) = learn(args, &metric, data.as_ref(), options, output)?;
@@ -89,14 +89,14 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     }
     let Some(place) = stopped else { return Ok(ExitCode::SUCCESS) };
     let file = args.output.display();
-    let on =
-        goes_on(args).unwrap_or_else(|| format!("`--start {file} --scale false` goes on from it"));
+    let on = resume_note(args)
+        .unwrap_or_else(|| format!("`--start {file} --scale false` continues from it"));
     output.note(&format!("interrupted {place}: `{file}` has the best tree so far, {on}"));
     Ok(ExitCode::from(interrupt::EXIT_CODE))
 }
 
-/// An error of [`FitOptions::check_for`] in the words of the command line, where `--n-pairs` counts pairs
-/// of points if there are no measures.
+/// Converts an error of [`FitOptions::check_for`] to the names of the command line, where
+/// `--n-pairs` counts pairs of points if there are no measures.
 fn in_flags(args: &FitArgs, method: &str, error: Error) -> anyhow::Error {
     match error {
         Error::UnusedOption { option: "point_pairs", method }
@@ -111,7 +111,7 @@ fn in_flags(args: &FitArgs, method: &str, error: Error) -> anyhow::Error {
     }
 }
 
-/// Refuses what the method cannot do or use, before hours of work.
+/// Refuses options that the method does not support, before long work.
 fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
     let labels = args.data.measures.measures.is_some();
     let method = options.method(labels);
@@ -121,13 +121,14 @@ fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<
         return Err(Error::UnusedOption { option: "history", method: name }.into());
     }
     if labels && !options.scale && !takes.labels && !takes.learning {
-        bail!("`{name}` with `--scale false` does not look at measures; leave one of them out");
+        bail!("`{name}` with `--scale false` does not use measures; leave one of them out");
     }
     Ok(())
 }
 
-/// Labels of a file, or exact distances of some pairs, which are kept until the job is done.
-fn what_to_learn(
+/// Reads labels from a file, or solves exact distances of some pairs and keeps them until the job
+/// is done.
+fn training_data(
     args: &FitArgs,
     metric: &GroundMetric,
     measures: &Measures,
@@ -139,7 +140,7 @@ fn what_to_learn(
     }
     let seed = args.data.pairs.seed;
     let usual = match args.budget {
-        Some(time) => affordable(args, time, metric, measures, output)?,
+        Some(time) => pairs_in_budget(args, time, metric, measures, output)?,
         None => DEFAULT_PAIRS,
     };
     let pairs = pairs::listed(&args.data.pairs, measures, from, seed, usual)?;
@@ -160,9 +161,9 @@ fn what_to_learn(
     Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
 
-/// How many pairs the budget allows. The answer is kept until the job is done, so that one that was
-/// interrupted goes on with the same pairs.
-fn affordable(
+/// Estimates how many pairs fit into the time budget. The number is kept until the job is done, so
+/// that an interrupted job resumes with the same pairs.
+fn pairs_in_budget(
     args: &FitArgs,
     time: Duration,
     metric: &GroundMetric,
@@ -185,7 +186,7 @@ fn affordable(
     Ok(count)
 }
 
-/// Fits until done or interrupted; where it was interrupted, if it was.
+/// Fits until done or interrupted; returns the place of an interruption, if any.
 fn learn(
     args: &FitArgs,
     metric: &GroundMetric,
@@ -202,19 +203,19 @@ fn learn(
     }
     if let Some(from) = &options.resume {
         let epochs = from.history().len() - 1;
-        output.note(&format!("going on from step {}, after epoch {epochs}", from.step()));
+        output.note(&format!("continuing from step {}, after epoch {epochs}", from.step()));
     }
     let watch = Watch::new(output);
-    // Where the work is, the checkpoints, and what went wrong with them.
+    // Current state, checkpoints, and the result of writing them.
     let kept = Mutex::new((None, checkpoints, Ok(())));
     let progress = |state: &State<'_>| {
-        let goes_on = watch.hear(state);
+        let continues = watch.update(state);
         let (at, checkpoints, written) = &mut *kept.lock().unwrap_or_else(PoisonError::into_inner);
         *at = Some((state.task, state.done, state.total));
         if let (Some(checkpoints), Ok(())) = (checkpoints, &written) {
-            *written = checkpoints.hear(state, !goes_on);
+            *written = checkpoints.update(state, !continues);
         }
-        goes_on && written.is_ok()
+        continues && written.is_ok()
     };
     let fitted = treeport::fit(metric, data, &options, &progress);
     drop(watch);
@@ -223,15 +224,15 @@ fn learn(
     match (fitted, at.and_then(place)) {
         (Err(Error::Cancelled), _) => Err(Interrupted.into()),
         (Err(error), _) => Err(error.into()),
-        // Ctrl-C after the last step has nothing left to stop.
+        // Ctrl-C after the last step stops nothing.
         (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
         (Ok(fitted), Some(place)) => Ok((fitted, Some(place))),
-        // No tree worth a file.
+        // There is no tree to save yet.
         (Ok(_), None) => Err(Interrupted.into()),
     }
 }
 
-/// Where work was stopped that has a tree to show.
+/// Describes where fitting was stopped, if there is a tree by then.
 fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
     match task {
         steps::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
@@ -240,10 +241,10 @@ fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
     }
 }
 
-/// Where the same command goes on, if it can.
-fn goes_on(args: &FitArgs) -> Option<String> {
+/// Says how the same command resumes, if it can.
+fn resume_note(args: &FitArgs) -> Option<String> {
     let path = checkpoint::kept(&args.output)?;
-    Some(format!("the same command goes on from `{}`", path.display()))
+    Some(format!("the same command continues from `{}`", path.display()))
 }
 
 fn write_history(args: &FitArgs, fitted: &Fit) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The arguments that the library's table of options gives `treeport fit`.
+//! Arguments of `treeport fit` from the library's table of options.
 
 use clap::builder::TypedValueParser;
 use clap::builder::{BoolValueParser, PossibleValue, PossibleValuesParser, ValueParser};
@@ -8,14 +8,14 @@ use treeport::internal::names::Named;
 use treeport::io::format::{self, Wanted};
 use treeport::{Linkage, Method};
 
-/// What was given of the options in the table.
+/// The given options of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionArgs {
     pub(super) given: Vec<(&'static FitOption, OptionValue)>,
 }
 
 impl OptionArgs {
-    /// The value of an option, if it was given.
+    /// Returns the value of an option if it was given.
     pub(super) fn get(&self, name: &str) -> Option<&OptionValue> {
         self.given.iter().find(|(option, _)| option.name == name).map(|(_, value)| value)
     }
@@ -46,20 +46,21 @@ impl FromArgMatches for OptionArgs {
     }
 }
 
-/// Options but for those of labels, which other commands have, too, or which need more than a row: their
-/// arguments are written out elsewhere, with the help of the table.
+/// Options with generated arguments: all except those of labels, which other commands share or
+/// which need more than a row. Those arguments are written out elsewhere, with the help of the
+/// table.
 fn generated() -> impl Iterator<Item = &'static FitOption> {
     FitOption::ALL.iter().filter(|option| option.group != Group::Labels)
 }
 
-/// The help of an option, with what the command line has to add, and its default.
+/// Returns the help of an option, followed by `more` and its default.
 pub(super) fn help(name: &str, more: &str) -> String {
     let option = FitOption::find(name).expect("an option of the table");
     format!("{}{more} [default: {}]", option.help, option.default().replace('`', ""))
 }
 
 fn argument(option: &'static FitOption) -> Arg {
-    // Arguments live as long as the program.
+    // Leaked because arguments need static names.
     let flag: &'static str = Box::leak(option.name.replace('_', "-").into_boxed_str());
     let heading = if option.group == Group::Method { "Method" } else { "Learning" };
     let arg = Arg::new(option.name).long(flag).help(help(option.name, "")).help_heading(heading);
@@ -94,7 +95,7 @@ fn argument(option: &'static FitOption) -> Arg {
         }
     };
     if option.name == "method" {
-        // So many that they are a table of their own.
+        // The many methods get a table of their own.
         let table = Method::table();
         let long = format!("{}:\n{}", help("method", ""), table.trim_end());
         let short = help("method", "; `--help` lists the methods");
@@ -109,7 +110,7 @@ fn number(text: &str) -> Result<OptionValue, String> {
         .map_err(|error: std::num::ParseFloatError| error.to_string())
 }
 
-/// The name of a linkage, or a file of a tree.
+/// Parses the name of a linkage or a file of a tree.
 fn start(text: &str) -> Result<OptionValue, String> {
     if text.parse::<Linkage>().is_ok() || format::is_named_for(text, Wanted::Model) {
         return Ok(OptionValue::Word(text.into()));

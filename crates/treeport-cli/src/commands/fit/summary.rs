@@ -1,4 +1,4 @@
-//! What `treeport fit` says at the end.
+//! Summary of `treeport fit`.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use treeport::{Fit, Labelled, Method};
 use super::args::FitArgs;
 use crate::output;
 
-/// What a run of `fit` has done.
+/// Result of a run of `fit`.
 pub(super) struct Summary<'a> {
     pub(super) args: &'a FitArgs,
     pub(super) method: Method,
@@ -21,13 +21,14 @@ pub(super) struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Which pairs the errors are of.
+    /// Returns the kind of pairs on which the errors are measured.
     fn judge(&self) -> Option<&'static str> {
         let validation = self.fitted.history.first()?.validation_loss.is_some();
         Some(if validation { "validation" } else { "training" })
     }
 
-    /// The errors of all stages; one learned tree has two, what does not learn none.
+    /// Returns the errors of all stages: two for one learned tree, none for methods that do not
+    /// learn.
     fn stages(&self) -> Vec<(Stage, f64)> {
         let Fit { stage_errors, history, best_epoch, .. } = self.fitted;
         if !stage_errors.is_empty() || history.is_empty() {
@@ -37,12 +38,12 @@ impl Summary<'_> {
         vec![(Stage::Start, error(0)), (Stage::Learned, error(*best_epoch))]
     }
 
-    /// Whether the model was multiplied by one factor.
+    /// Checks whether the model was multiplied by one factor.
     fn scaled(&self) -> bool {
         self.method.family() == Family::Compared && self.scale && self.data.is_some()
     }
 
-    /// Prints it as text.
+    /// Prints the summary as text.
     pub(super) fn print(&self) -> Result<()> {
         let (model, learns) = (&self.fitted.model, self.method.takes().learning);
         let of = |data: &Labelled| (data.measures().len().to_string(), data.len().to_string());
@@ -89,7 +90,7 @@ impl Summary<'_> {
         (key, text + if self.fitted.stage == Some(stage) { ", kept" } else { "" })
     }
 
-    /// The same facts as one JSON object.
+    /// Returns the summary as one JSON object.
     pub(super) fn to_json(&self) -> Value {
         let Fit { model, history, best_epoch, .. } = self.fitted;
         let stages = self.stages();

@@ -1,4 +1,4 @@
-//! Neighbors by exact distance, from an index.
+//! Exact nearest neighbors from an index.
 
 use std::ops::Range;
 use std::path::Path;
@@ -42,10 +42,10 @@ pub(super) fn run(
     let begun = Instant::now();
     let found = search(args, index, queries.as_ref(), rows.clone(), output)?;
     let seconds = begun.elapsed().as_secs_f64();
-    // Estimated only if it is printed, and before the file exists, so that Ctrl-C leaves none.
-    let told = file.is_some() && (output.json || !output.quiet);
+    // Estimated only if it is printed, and before the file is created, so that Ctrl-C leaves none.
+    let has_summary = file.is_some() && (output.json || !output.quiet);
     let recall = (args.accuracy() == Accuracy::Approximate
-        && told
+        && has_summary
         && shard.as_ref().is_none_or(|s| s.number() == 1))
     .then(|| watched(output, |progress| index.expected_recall(args.k, progress)))
     .transpose()?;
@@ -55,20 +55,20 @@ pub(super) fn run(
         let mut all = rows.zip(&found);
         all.try_for_each(|(query, n)| write(out, json, &names, query, &n.found, Some(n.bound)))
     })?;
-    let told = Told { queries: count, parts: None, seconds, recall };
-    told.write(args, &found, goal, output)
+    let summary = SearchSummary { queries: count, parts: None, seconds, recall };
+    summary.write(args, &found, goal, output)
 }
 
-/// What is said at the end.
-pub(super) struct Told {
+/// Facts for the final message.
+pub(super) struct SearchSummary {
     pub(super) queries: usize,
-    /// The number of indexes, where there are several.
+    /// Number of indexes, if there are several.
     pub(super) parts: Option<usize>,
     pub(super) seconds: f64,
     pub(super) recall: Option<f64>,
 }
 
-impl Told {
+impl SearchSummary {
     pub(super) fn write(
         &self,
         args: &NearestArgs,

@@ -1,4 +1,4 @@
-//! `treeport nearest`: the measures closest to each measure, by an index or by a model.
+//! `treeport nearest`: nearest neighbors of measures, by an index or a model.
 
 mod index;
 mod model;
@@ -37,12 +37,12 @@ Examples:
 Without `--queries`, the result has the neighbors of every measure among the others. If an index holds
 clouds, queries are a file of clouds, too.
 
-Which one to take:
-  INDEX                   the nearest by exact distance, proved; only a few pairs are solved
+Which to choose:
+  INDEX                   the nearest by exact distance, certified; only a few pairs are solved
   --accuracy 0.02         the same up to 2 % of a distance; faster if many are about equally near
   --accuracy approximate  the nearest by lower bounds, which are printed in place of distances; solves
                           nothing. With `-o` it reports the expected share of true neighbors, measured
-                          by 64 proved searches
+                          by 64 exact searches
   --radius R              all within a distance, such as duplicates
   MODEL                   the quick way: the nearest by the distances of a tree or a forest, all of
                           which are computed
@@ -79,16 +79,16 @@ pub(crate) struct NearestArgs {
     /// Names of the measures, one per line.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
-    /// Measures whose neighbors are wanted [default: the measures themselves].
+    /// Measures whose neighbors to find [default: the measures themselves].
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     queries: Option<PathBuf>,
     /// Names of the queries, one per line.
     #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Measures")]
     query_names: Option<PathBuf>,
-    /// How measures and queries are read.
+    /// Options for reading measures and queries.
     #[command(flatten)]
     how: ReadArgs,
-    /// How queries are read where an index holds clouds.
+    /// Options for reading queries of an index of clouds.
     #[command(flatten)]
     cloud: CloudReadArgs,
     /// Number of neighbors of each query.
@@ -96,15 +96,15 @@ pub(crate) struct NearestArgs {
     k: usize,
     /// exact, approximate (use lower bounds alone, and print them in place of distances), or by which
     /// share a distance may exceed the true one of its rank, such as 0.02 [default: exact].
-    #[arg(long, value_name = "HOW", alias = "within", help_heading = "Of an index")]
+    #[arg(long, value_name = "HOW", alias = "within", help_heading = "With an index")]
     #[arg(value_parser = |text: &str| Question::Search.read(text), allow_negative_numbers = true)]
     #[arg(conflicts_with = "radius")]
     accuracy: Option<Accuracy>,
-    /// What `--accuracy approximate` was called.
+    /// Former name of `--accuracy approximate`.
     #[arg(long, hide = true, conflicts_with_all = ["accuracy", "radius"])]
     approximate: bool,
     /// All measures within this distance, in place of the N nearest.
-    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Of an index")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "With an index")]
     #[arg(conflicts_with = "k")]
     radius: Option<f64>,
     /// Write to a file: rows query, rank, neighbor, distance (.csv), and with an index also bound.
@@ -114,14 +114,14 @@ pub(crate) struct NearestArgs {
     shard: ShardArgs,
 }
 
-/// Queries of an index: on its points, or clouds with points of their own.
+/// Queries of an index: on its points, or clouds with their own points.
 enum QuerySet {
     OnPoints(Measures),
     Clouds(Clouds),
 }
 
 impl QuerySet {
-    /// Those of a file, as an index takes them.
+    /// Reads queries of the kind that the index holds.
     fn read(args: &NearestArgs, path: &Path, from: &IndexFile, output: &Output) -> Result<Self> {
         let index = &from.index;
         if index.is_relaxed() {
@@ -151,7 +151,7 @@ impl QuerySet {
         }
     }
 
-    /// Some of them.
+    /// Selects some rows.
     fn rows(&self, rows: Range<usize>) -> treeport::Result<Self> {
         Ok(match self {
             Self::OnPoints(all) if rows.len() == all.len() => Self::OnPoints(all.clone()),
@@ -163,7 +163,7 @@ impl QuerySet {
         })
     }
 
-    /// As a search takes them.
+    /// Converts to the argument of a search.
     fn set(&self) -> MeasureSet<'_> {
         match self {
             Self::OnPoints(measures) => measures.into(),
@@ -171,7 +171,7 @@ impl QuerySet {
         }
     }
 
-    /// What tells them from others.
+    /// Fingerprint of the queries.
     fn fingerprint(&self) -> u64 {
         match self {
             Self::OnPoints(measures) => of_measures(measures),
@@ -185,9 +185,9 @@ impl QuerySet {
         }
     }
 
-    /// Refuses other totals than those of an index.
+    /// Refuses totals that differ from those of an index.
     fn check_totals(&self, index: &Index, args: &NearestArgs, part: &Path) -> Result<()> {
-        // Of clouds the search says it, by their IDs.
+        // The search reports clouds by their IDs.
         let Self::OnPoints(measures) = self else { return Ok(()) };
         let against = || {
             let queries = args.queries.as_deref().map(input::name).unwrap_or_default();
@@ -197,7 +197,7 @@ impl QuerySet {
     }
 }
 
-/// The last column is only for an index.
+/// Columns of the result; only an index has the last one.
 const COLUMNS: [&str; 5] = ["query", "rank", "neighbor", "distance", "bound"];
 
 /// Names of queries and measures.
@@ -206,16 +206,16 @@ struct Names {
     measures: MeasureNames,
 }
 
-/// What measures are called: by names, if they have any, or by number.
+/// Names or numbers of measures.
 #[derive(Clone, Default)]
 struct MeasureNames {
     names: Option<Vec<String>>,
-    /// The number of each measure, ascending, where some were removed from an index.
+    /// Ascending numbers of the measures, if some were removed from an index.
     numbers: Option<Vec<usize>>,
 }
 
 impl MeasureNames {
-    /// The name of the measure of a number, which is there.
+    /// Returns the name of the measure with this number, which must exist.
     fn cell(&self, number: usize) -> Cell<'_> {
         let place = |numbers: &Vec<usize>| numbers.binary_search(&number).unwrap_or(number);
         match &self.names {
@@ -226,7 +226,7 @@ impl MeasureNames {
 }
 
 impl Names {
-    /// The names of measures, and those of queries that are not the measures themselves.
+    /// Collects the names of measures, and those of queries if they are other measures.
     fn new(args: &NearestArgs, queries: Option<&Measures>, measures: MeasureNames) -> Result<Self> {
         let queries = match queries {
             Some(queries) => {
@@ -257,13 +257,13 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
-    /// The accuracy of neighbors from an index.
+    /// Accuracy of a search in an index.
     fn accuracy(&self) -> Accuracy {
         let old = if self.approximate { Accuracy::Approximate } else { Accuracy::EXACT };
         self.accuracy.unwrap_or(old)
     }
 
-    /// The fingerprint of the job without that of the index or model.
+    /// Fingerprint of the job without the index or model.
     fn job(&self, queries: u64, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
@@ -278,12 +278,12 @@ impl NearestArgs {
             .part("measure-names", parts::of_names(names.measures.names.as_deref()))
     }
 
-    /// Refuses options for what an index contains.
+    /// Refuses options for content that an index already has.
     fn check_for_index(&self) -> Result<()> {
         let name = input::name(&self.model);
         if self.measures.is_some() {
             bail!(
-                "{name}: an index looks among its own measures; leave `--measures` out, ask with \
+                "{name}: an index searches its own measures; leave `--measures` out, give queries with \
                  `--queries`, or add measures with `treeport index {name} --add`"
             );
         }
@@ -296,15 +296,17 @@ impl NearestArgs {
         Ok(())
     }
 
-    /// Refuses options that only an index has.
+    /// Refuses options that only an index supports.
     fn check_for_model(&self) -> Result<()> {
         let name = input::name(&self.model);
         if let Some(option) = self.cloud.given() {
-            bail!("{name}: it is no index of clouds, which `{option}` is for");
+            bail!("{name}: it is not an index of clouds, which `{option}` requires");
         }
         if let Some(other) = self.more.first() {
             let other = input::name(other);
-            bail!("{name}: it is no index, and only indexes are asked together; leave {other} out");
+            bail!(
+                "{name}: it is not an index, and only indexes can be searched together; leave {other} out"
+            );
         }
         for (option, given) in [
             ("--accuracy", self.accuracy.is_some() || self.approximate),
@@ -312,7 +314,7 @@ impl NearestArgs {
         ] {
             if given {
                 bail!(
-                    "{name}: it is no index, which `{option}` is for; `treeport index` makes one"
+                    "{name}: it is not an index, which `{option}` requires; `treeport index` makes one"
                 );
             }
         }
@@ -320,7 +322,7 @@ impl NearestArgs {
     }
 }
 
-/// The rows of one query; for an index with `bound`, a lower bound of all other distances.
+/// Writes the rows of one query; `bound` is the lower bound of an index for all other distances.
 fn write(
     out: &mut dyn Write,
     json: bool,

@@ -1,4 +1,4 @@
-//! Neighbors by the distances of a model: all measures are compared.
+//! Nearest neighbors by the distances of a model, with a scan of all measures.
 
 use std::ops::Range;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(super) fn run(
             let queries = first..end.min(first + size);
             let progress = |state: &State<'_>| {
                 let state = State { task: "neighbors", ..*state };
-                watch.hear(&state.after(first - start, count))
+                watch.update(&state.after(first - start, count))
             };
             let found = prepared.nearest(others, queries.clone(), args.k, &progress);
             for (query, found) in queries.zip(or_interrupted(found)?) {
@@ -59,7 +59,7 @@ pub(super) fn run(
     shards::wrote(output, "nearest", goal, json!({"queries": count}), &note)
 }
 
-/// The measures to search, the queries if they are others, and the names of both.
+/// Reads the measures, the queries if they are others, and the names of both.
 fn read(
     args: &NearestArgs,
     model: &Model,

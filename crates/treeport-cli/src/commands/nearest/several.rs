@@ -1,6 +1,6 @@
-//! Neighbors by exact distance from several indexes, the parts of one collection.
+//! Exact nearest neighbors from several indexes, the parts of one collection.
 //!
-//! Parts are read one after the other, so that memory has to hold the largest alone.
+//! Parts are read one after the other, so that memory holds only the largest.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use treeport::search::{IndexFile, PartSearch, SavedFile};
 use treeport::{Error, Index};
 use treeport_jobs::Shard;
 
-use super::index::Told;
+use super::index::SearchSummary;
 use super::{COLUMNS, MeasureNames, Names, NearestArgs, QuerySet, write};
 use crate::input;
 use crate::output::Output;
@@ -26,7 +26,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     let Some(path) = &args.queries else {
-        bail!("several indexes are asked with `--queries`; each among the others is for one index")
+        bail!("several indexes need `--queries`; without it, one index is searched at a time")
     };
     let queries = QuerySet::read(args, path, &first, output)?;
     let count = queries.measures().len();
@@ -68,11 +68,12 @@ pub(super) fn run(
         all.try_for_each(|(query, n)| write(out, json, &names, query, &n.found, Some(n.bound)))
     })?;
     let parts = Some(args.parts().count());
-    Told { queries: range.len(), parts, seconds, recall: None }.write(args, &found, goal, output)
+    SearchSummary { queries: range.len(), parts, seconds, recall: None }
+        .write(args, &found, goal, output)
 }
 
 impl NearestArgs {
-    /// All indexes.
+    /// Paths of all indexes.
     fn parts(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(&self.model).chain(&self.more).map(PathBuf::as_path)
     }
@@ -83,12 +84,12 @@ fn read(path: &Path, args: &NearestArgs) -> Result<IndexFile> {
         SavedFile::Index(index) => Ok(*index),
         SavedFile::Model(_) => {
             let (name, first) = (input::name(path), input::name(&args.model));
-            bail!("{name}: it is no index, as {first} is; `treeport index` makes one")
+            bail!("{name}: it is not an index, but {first} is; `treeport index` makes one")
         }
     }
 }
 
-/// Names the files where two parts do not fit together.
+/// Names the files of two parts that do not fit together.
 fn other_metric(error: anyhow::Error, args: &NearestArgs, path: &Path) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
         Some(Error::OtherGroundMetric { .. } | Error::PointCount { .. }) => anyhow::anyhow!(
@@ -100,20 +101,20 @@ fn other_metric(error: anyhow::Error, args: &NearestArgs, path: &Path) -> anyhow
     }
 }
 
-/// What the measures of all parts are called.
+/// Names of the measures of all parts.
 #[derive(Default)]
 struct PartNames<'a> {
     names: Vec<String>,
     numbers: Vec<usize>,
-    /// The file that each name is in.
+    /// File of each name.
     file_of: HashMap<String, &'a Path>,
-    /// The first file whose measures have names, and the first whose measures have none.
+    /// First file whose measures have names, and first file whose measures have none.
     named: Option<&'a Path>,
     unnamed: Option<&'a Path>,
 }
 
 impl<'a> PartNames<'a> {
-    /// Takes in the next part, whose numbers begin at `start`.
+    /// Adds the next part, whose numbers begin at `start`.
     fn add(&mut self, path: &'a Path, part: &Index, start: usize) -> Result<()> {
         let measures = part.measures();
         if measures.is_empty() {

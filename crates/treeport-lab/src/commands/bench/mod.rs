@@ -1,4 +1,4 @@
-//! `treeport-lab bench`: how fast, against a peer on the same data in the same run.
+//! `treeport-lab bench`: speed compared with a peer on the same data in the same run.
 
 mod python;
 
@@ -31,11 +31,11 @@ Benchmarks in Python run by the interpreter in `target/venv` (`peers`: `target/v
 PYTHON names; if something has to be installed there, they say what.
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
-/// What `treeport-lab bench` accepts.
+/// Arguments of `treeport-lab bench`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct BenchArgs {
-    /// What to measure.
+    /// The benchmark to run.
     #[arg(value_enum)]
     name: Benchmark,
     /// Numbers of points [default: the sizes the documentation quotes].
@@ -44,8 +44,8 @@ pub(crate) struct BenchArgs {
     /// Graphs as files of edges, for `scale`; without `--sizes` nothing else is measured.
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
-    /// Sets of the data folder, for `search` and `intervals` [default: all, and `short-texts` and `plane`,
-    /// which are made here]; `jets`, `images`, `cells` for `clouds`.
+    /// Sets of the data folder, for `search` and `intervals` [default: all, and `short-texts` and
+    /// `plane`, which are made here]; `jets`, `images`, `cells` for `clouds`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     sets: Vec<String>,
     /// Seed of the random data.
@@ -101,31 +101,33 @@ enum What {
     Learn,
     /// Every method built over points in R^300, and then one pair.
     Baselines,
-    /// Exact transport between points in R^50, by support; batches of small ones, few points against many; size
-    /// 5000 measures memory.
+    /// Exact transport between points in R^50, by support; batches of small ones, few points
+    /// against many; size 5000 measures memory.
     Exact,
-    /// Exact transport on street grids of so many nodes, and on networks of the data folder.
+    /// Exact transport on street grids with that many nodes, and on networks of the data folder.
     Graph,
     /// The levels of `estimate` between points in R^300, by support.
     Estimate,
-    /// Certified intervals between measures of so many points of the plane and of the data folder's sets.
+    /// Certified intervals between measures with that many points of the plane and of the data
+    /// folder's sets.
     Intervals,
     /// Every stage of a fit on points in R^32, with its peak memory and growth.
     Scale,
-    /// Nearest neighbors among so many measures of every set of the data folder.
+    /// Nearest neighbors among that many measures of every set of the data folder.
     Search,
-    /// Nearest neighbors among so many jets, and among images and samples of cells: measures with their own points.
+    /// Nearest neighbors among that many jets, and among images and samples of cells: measures with
+    /// their own points.
     Clouds,
-    /// So many short texts in one index, and in up to 1,000 parts that answer as one.
+    /// Search in short texts, in one index and in up to 1,000 parts.
     Parts,
-    /// All pairs of so many documents.
+    /// All pairs of that many documents.
     Pairs,
-    /// One document against so many prepared ones, and against those of the data folder.
+    /// One document against that many prepared ones, and against those of the data folder.
     Scan,
 }
 
-/// Words in a document of `bench scan`, and words there are: long documents up to this many, as
-/// newsgroups have them, then short ones.
+/// Words per document and size of the vocabulary of `bench scan`: long documents, like newsgroups,
+/// up to this many; then short ones.
 const LONG: usize = 11_314;
 const LONG_WORDS: (usize, usize) = (60, 20_000);
 const SHORT_WORDS: (usize, usize) = (10, 8_000);
@@ -157,7 +159,7 @@ impl What {
         }
     }
 
-    /// About what one size takes; linkages weigh their tables themselves.
+    /// Estimated memory of one size; linkages check their tables themselves.
     fn bytes(self, n: usize) -> u64 {
         let n = n as u64;
         match self {
@@ -165,20 +167,20 @@ impl What {
             Self::Clouds => n.saturating_mul(40_000),
             Self::Baselines | Self::Estimate | Self::Scan | Self::Pairs => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
-            // All distances of 8,000 words, and the texts some times.
+            // All distances of 8,000 words, and a few copies of the texts.
             Self::Parts => n.saturating_mul(2_000).saturating_add(1 << 30),
-            // The largest vocabulary, and a table of potentials, which larger collections do without.
+            // The largest vocabulary, and a table of potentials, which larger collections omit.
             Self::Search => {
                 let table = n.min(100_000).saturating_mul(30_000);
                 n.saturating_mul(2_000).saturating_add(table).saturating_add(2 << 30)
             }
             Self::Intervals => n.saturating_mul(n).saturating_mul(16).saturating_add(1 << 30),
-            // All distances of 2n points, and costs of n by n.
+            // All distances of 2n points, and n by n costs.
             Self::Exact => n.saturating_mul(n).saturating_mul(32),
         }
     }
 
-    /// The rows of one size.
+    /// Measures the rows of one size.
     fn measure(self, n: usize, args: &BenchArgs) -> Result<Vec<Row>> {
         let seed = args.seed;
         let step = format_args!("a benchmark of {n} points");
@@ -207,7 +209,7 @@ impl What {
         Ok(done)
     }
 
-    /// What the two times are, for the reader of the table.
+    /// Describes the two times for readers of the table.
     fn caveat(self) -> &'static str {
         match self {
             Self::Project => {
@@ -264,7 +266,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         }
         Benchmark::Here(what) => measure(what, args, output),
         Benchmark::Python(script) => {
-            args.refuse_ours(output)?;
+            args.refuse_own_options(output)?;
             script.run(&args.args, args.data.as_deref(), |left_out| output.note(left_out))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -272,8 +274,8 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl BenchArgs {
-    /// Refuses options that a benchmark in Python would not hear of.
-    fn refuse_ours(&self, output: &Output) -> Result<()> {
+    /// Refuses options that are not passed on to a benchmark in Python.
+    fn refuse_own_options(&self, output: &Output) -> Result<()> {
         let given = [
             ("--sizes", !self.sizes.is_empty()),
             ("--graph", !self.graph.is_empty()),
@@ -292,7 +294,7 @@ impl BenchArgs {
     }
 }
 
-/// Measures, and prints rows as they are done.
+/// Measures, and prints rows as they are finished.
 fn measure(what: What, args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     let sizes = match &args.sizes[..] {
         [] if args.graph.is_empty() => what.sizes(),
@@ -344,7 +346,7 @@ fn measure(what: What, args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rows of the graphs that are named.
+/// Measures the graphs given by `--graph`.
 fn scale_graphs(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for path in &args.graph {
@@ -355,7 +357,7 @@ fn scale_graphs(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How many times longer a row takes than the same of the size before, for ten times the points.
+/// Returns the growth of time from the previous size, per factor of ten in the number of points.
 fn growth(row: &Row, before: &[Row]) -> Option<(&'static str, f64)> {
     let other = before.iter().rev().find(|other| other.case == row.case)?;
     let decades = (row.n as f64 / other.n as f64).log10();
@@ -363,7 +365,7 @@ fn growth(row: &Row, before: &[Row]) -> Option<(&'static str, f64)> {
         .then(|| ("times_per_decade", (row.seconds / other.seconds).powf(decades.recip())))
 }
 
-/// Keeps rows for the table at the end; JSON is printed at once.
+/// Keeps rows for the table at the end; JSON is printed immediately.
 fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output) -> Result<()> {
     if output.json {
         done.iter().try_for_each(|row| output::json(object(row, args.seed)))?;
@@ -372,7 +374,7 @@ fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output
     interrupt::check()
 }
 
-/// The rows on what the data folder has, if anything of it is there.
+/// Measures rows on the data folder, if it has any data for them.
 fn from_data(
     what: &str,
     args: &BenchArgs,
@@ -423,7 +425,7 @@ fn object(row: &Row, seed: u64) -> Value {
         object.insert((*name).into(), json!(value));
     }
     object.insert("version".into(), json!(env!("TREEPORT_VERSION")));
-    // A row that ran on threads of its own has said so.
+    // A row with its own number of threads has the key already.
     object.entry("threads").or_insert_with(|| json!(rayon::current_num_threads()));
     object.insert("seed".into(), json!(seed));
     object.into()
@@ -431,7 +433,7 @@ fn object(row: &Row, seed: u64) -> Value {
 
 fn table(rows: &[Row]) -> Vec<Vec<String>> {
     let Some(first) = rows.first() else { return vec![] };
-    // Not every row has every figure.
+    // Rows may have different figures.
     let mut figures: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().flat_map(|row| &row.more) {
         if !figures.contains(name) {
@@ -455,7 +457,7 @@ fn table(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(rows.iter().map(line)).collect()
 }
 
-/// More points than any benchmark ends with.
+/// Largest number of points, beyond what any benchmark can finish.
 const MOST_POINTS: usize = 1_000_000_000;
 
 fn at_least_two(text: &str) -> Result<usize, String> {

@@ -1,7 +1,7 @@
-//! The benchmarks in Python: which there are, what each needs, and how one is started.
+//! Benchmarks in Python: the list, their requirements, and how they are started.
 //!
-//! They are the files `bench_*.py` in the folder `python` of this crate. With that prefix none of
-//! them stands in the way of a package of the same name.
+//! They are the files `bench_*.py` in the folder `python` of this crate. The prefix keeps them from
+//! shadowing packages.
 
 use std::env::{current_exe, var_os};
 use std::ffi::OsString;
@@ -14,19 +14,19 @@ use anyhow::{Context, Result, bail};
 /// A benchmark in Python.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// Its name for `treeport-lab bench`.
+    /// Name for `treeport-lab bench`.
     pub(super) name: &'static str,
-    /// What it measures, in one line.
+    /// One-line description.
     pub(super) about: &'static str,
-    /// The virtual environment that it runs in, in the target folder.
+    /// Virtual environment in the target folder.
     environment: &'static str,
-    /// Without these it cannot run.
+    /// Required packages.
     needs: &'static [Package],
-    /// What it compares with: left out where it is not installed.
+    /// Packages to compare with; missing ones are skipped.
     peers: &'static [Package],
 }
 
-/// A package by the name that Python imports, and what pip installs.
+/// A package: its name for Python's `import`, and its name for pip.
 #[derive(Clone, Copy, Debug)]
 struct Package {
     module: &'static str,
@@ -37,9 +37,9 @@ const fn package(module: &'static str, install: &'static str) -> Package {
     Package { module, install }
 }
 
-/// Where `cargo xtask test` installs us.
+/// Environment in which `cargo xtask test` installs treeport.
 const OWN: &str = "venv";
-/// NumPy and SciPy come with it.
+/// treeport, which requires NumPy and SciPy.
 const TREEPORT: Package = package("treeport", "./python");
 const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
@@ -50,8 +50,8 @@ pub(super) const SCRIPTS: [Script; 14] = [
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
         environment: "venv-peers",
-        // The last versions that work together: wasserstein 1.1.0 was built for NumPy 1, and these
-        // need Python 3.11 or 3.12.
+        // The last versions that are compatible: wasserstein 1.1.0 was built for NumPy 1, which
+        // needs Python 3.11 or 3.12.
         needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1")],
         peers: &[
             package("ot", "POT==0.9.7.post1"),
@@ -62,7 +62,7 @@ pub(super) const SCRIPTS: [Script; 14] = [
     Script {
         name: "compare",
         about: "one question after the other to us and to POT, wasserstein, SciPy, GUDHI, scikit-bio and OTT",
-        // `cargo xtask bench-peers` makes it.
+        // Created by `cargo xtask bench-peers`.
         environment: "venv-peers",
         needs: &[TREEPORT],
         peers: &[
@@ -77,7 +77,7 @@ pub(super) const SCRIPTS: [Script; 14] = [
         name: "large",
         about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `small`, `exact`, `lazy`, `within`, `whole`, `cells`, `sinkhorn`)",
         environment: "venv-large",
-        // As for `peers`.
+        // The versions of `peers`.
         needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT],
         peers: &[package("ot", "POT==0.9.7.post1"), package("wasserstein", "wasserstein==1.1.0")],
     },
@@ -170,7 +170,7 @@ pub(super) const SCRIPTS: [Script; 14] = [
 ];
 
 impl Script {
-    /// Runs it with arguments of its own; `note` is told what is left out.
+    /// Runs the script with its own arguments; `note` reports skipped packages.
     pub(super) fn run(
         &self,
         args: &[OsString],
@@ -200,7 +200,7 @@ impl Script {
         folder().join(format!("bench_{}.py", self.name.replace('-', "_")))
     }
 
-    /// What PYTHON names, or the Python of the environment.
+    /// Returns the interpreter of PYTHON, or the one of the environment.
     fn interpreter(&self) -> Result<PathBuf> {
         if let Some(named) = var_os("PYTHON").filter(|named| !named.is_empty()) {
             return Ok(named.into());
@@ -221,14 +221,14 @@ impl Script {
     }
 }
 
-/// Where the scripts are. cargo says so at run time, so that a moved repository needs no rebuild.
+/// Folder of the scripts. At run time cargo sets it, so that a moved repository needs no rebuild.
 fn folder() -> PathBuf {
     let lab = var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     lab.join("python")
 }
 
-/// The packages that an interpreter does not find.
+/// Returns the packages that an interpreter does not find.
 fn missing(python: &Path, packages: &[Package]) -> Result<Vec<Package>> {
     const FIND: &str = "import sys; from importlib.util import find_spec; \
         print(*[name for name in sys.argv[1:] if find_spec(name) is None])";
@@ -244,7 +244,7 @@ fn missing(python: &Path, packages: &[Package]) -> Result<Vec<Package>> {
     Ok(packages.iter().copied().filter(is_missing).collect())
 }
 
-/// The command that installs packages, from the root of the repository.
+/// Returns the command that installs packages, from the root of the repository.
 fn install(python: &Path, packages: &[Package]) -> String {
     let mut command = format!("`{} -m pip install", python.display());
     for package in packages {
@@ -261,7 +261,7 @@ mod tests {
     fn every_script_has_a_row_and_every_row_a_script() {
         let entries = std::fs::read_dir(folder()).expect("the folder of the scripts");
         let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-        // Others are what these share.
+        // Other files are shared by the scripts.
         let is_script = |file: &PathBuf| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with("bench_") && name.ends_with(".py")

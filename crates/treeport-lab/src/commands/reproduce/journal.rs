@@ -1,5 +1,4 @@
-//! Finished cells on disk, one line of JSON each, so that an interrupted run goes on where it
-//! stopped.
+//! Journal of finished cells, one JSON object per line, from which an interrupted run resumes.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use treeport::Error;
 use treeport_jobs::{JobFingerprint, journal};
 use treeport_lab::experiment::{Cell, Row, Run};
 
-/// The rows of one experiment, in memory and, if there is a folder, in a file.
+/// Rows of one experiment, in memory and, if there is a folder, in a file.
 pub(super) struct Journal {
     file: Option<journal::Journal>,
     command: String,
@@ -17,7 +16,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Reads what is there already; the folder is made if need be.
+    /// Reads the existing rows; creates the folder if needed.
     pub(super) fn open(folder: Option<&Path>, name: &str, command: String) -> Result<Self> {
         let Some(folder) = folder else { return Ok(Self { file: None, command, lines: vec![] }) };
         std::fs::create_dir_all(folder).map_err(|source| Error::write(folder, source))?;
@@ -27,12 +26,12 @@ impl Journal {
         Ok(Self { file: Some(file), command, lines })
     }
 
-    /// How many lines were damaged and count no more.
+    /// Number of damaged lines, which are ignored.
     pub(super) fn dropped(&self) -> usize {
         self.file.as_ref().map_or(0, journal::Journal::dropped)
     }
 
-    /// The rows of a cell that the same command of the same program has finished before, on the same
+    /// Returns the rows of a cell if the same command and version have finished it on the same
     /// data.
     pub(super) fn find(&self, cell: &Cell<'_>) -> Result<Option<Vec<Row>>> {
         let key = self.key(cell)?;
@@ -40,7 +39,7 @@ impl Journal {
         Ok(self.lines.iter().find(same).and_then(|line| line["rows"].as_array().cloned()))
     }
 
-    /// Keeps the rows of a cell.
+    /// Stores the rows of a cell.
     pub(super) fn keep(&mut self, cell: &Cell<'_>, rows: &[Row]) -> Result<()> {
         let mut line = self.key(cell)?;
         line["rows"] = rows.into();
@@ -51,7 +50,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What rows depend on.
+    /// Identity of a cell's rows.
     fn key(&self, cell: &Cell<'_>) -> Result<Value> {
         Ok(json!({
             "cell": cell.name, "command": self.command, "version": env!("TREEPORT_VERSION"),
@@ -60,16 +59,16 @@ impl Journal {
     }
 }
 
-/// The parts of a line that say what its rows depend on.
+/// Keys of a line that identify its rows.
 const KEYS: [&str; 4] = ["cell", "command", "version", "data"];
 
-/// Lines of all versions of the program and all commands, one after the other.
+/// Fingerprint of the journal, which has lines of all versions and commands.
 fn job() -> JobFingerprint {
     JobFingerprint::lasting("treeport-reproduce-2")
 }
 
-/// The rows of a finished run, of all commands that were given one after the other; of a cell that
-/// was run again, on other data or by another version, the last ones.
+/// Returns the rows of all commands of a finished run; for a cell that ran again, on other data or
+/// by another version, only the last ones.
 pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
     let path = place(folder, name);
     let lines = parsed(&path, journal::Journal::read(&path, &job())?)?;
@@ -90,7 +89,7 @@ pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
     Ok((!lines.is_empty()).then_some(run))
 }
 
-/// Where the lines of an experiment are.
+/// Path of the rows of an experiment.
 fn place(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.rows"))
 }
@@ -98,7 +97,10 @@ fn place(folder: &Path, name: &str) -> PathBuf {
 fn parsed(path: &Path, lines: Vec<String>) -> Result<Vec<Value>> {
     let parse = |(line, number): (String, usize)| {
         serde_json::from_str(&line).with_context(|| {
-            format!("`{}`, row {number}, is no JSON; remove the file to start anew", path.display())
+            format!(
+                "`{}`, row {number}, is not JSON; remove the file to start over",
+                path.display()
+            )
         })
     };
     lines.into_iter().zip(1..).map(parse).collect()

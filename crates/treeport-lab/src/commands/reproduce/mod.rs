@@ -26,14 +26,14 @@ Example:
   treeport-lab reproduce all --data DIR -o runs hours; what is finished is kept in `runs` and not done again
   treeport-lab reproduce results --from runs -o docs   writes docs/RESULTS.md";
 
-/// What `treeport-lab reproduce` accepts.
+/// Arguments of `treeport-lab reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct ReproduceArgs {
-    /// Which experiment.
+    /// The experiment to run.
     #[arg(value_name = "NAME", value_parser = names())]
     what: String,
-    /// A glance in seconds: fewer and smaller cases.
+    /// Run fewer and smaller cases, in seconds.
     #[arg(long)]
     quick: bool,
     /// Folder of the real data sets [default: TREEPORT_DATA].
@@ -46,17 +46,17 @@ pub(crate) struct ReproduceArgs {
     /// Folder of finished runs, for `results`.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// What a reader of `results` has to know about the run.
+    /// Note about the run for readers of `results`.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Hidden trees at each noise level.
+    /// Number of hidden trees per noise level.
     #[arg(long, default_value_t = 20, value_parser = at_most::<MOST_RUNS>)]
     trees: usize,
     /// Dimensions of `uniform` and `gaussian`.
     #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_most::<MOST_DIMENSIONS>)]
     #[arg(default_value = "2,5,8,11,14,17")]
     dims: Vec<usize>,
-    /// Data sets of `uniform` and `gaussian`, judged together.
+    /// Data sets of `uniform` and `gaussian`, scored together.
     #[arg(long, default_value_t = 5, value_parser = at_most::<MOST_RUNS>)]
     runs: usize,
     /// Only these scenes of `dial` or data sets of the others.
@@ -70,16 +70,16 @@ pub(crate) struct ReproduceArgs {
     seed: u64,
 }
 
-/// Trees and data sets of an experiment that would run for a year.
+/// Maximum number of trees and data sets; more would run for a year.
 const MOST_RUNS: usize = 100_000;
 
-/// Dimensions whose points fill a gigabyte.
+/// Maximum number of dimensions; more would need a gigabyte per data set.
 const MOST_DIMENSIONS: usize = 100_000;
 
-/// Labels that would take months to solve.
+/// Maximum number of labels; more would take months to solve.
 const MOST_LABELS: usize = 10_000_000;
 
-/// The experiments, and two more words.
+/// Names of the experiments, and the words `all` and `results`.
 fn names() -> Vec<PossibleValue> {
     let mut names: Vec<PossibleValue> =
         ALL.iter().map(|e| PossibleValue::new(e.name).help(e.about)).collect();
@@ -103,7 +103,8 @@ impl ReproduceArgs {
         }
     }
 
-    /// The command that makes the same rows; it leaves out what picks cells, and where data lie.
+    /// Returns the command that reproduces the rows, without options that select cells or locate
+    /// data.
     fn command(&self, name: &str) -> String {
         let mut command = format!("treeport-lab reproduce {name}");
         if self.quick {
@@ -111,7 +112,7 @@ impl ReproduceArgs {
         }
         let plain = Setup::default();
         let mut add = |option: &str, value: u64| {
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(command, " --{option} {value}");
         };
         if let Some(labels) = self.labels {
@@ -155,7 +156,7 @@ pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the cells that are not done yet, then shows all rows.
+/// Runs the unfinished cells, then shows all rows.
 fn one(
     experiment: &Experiment,
     args: &ReproduceArgs,
@@ -170,7 +171,7 @@ fn one(
             "{}: no data set to work on; name their folder with --data or TREEPORT_DATA",
             experiment.name
         );
-        // Of all experiments some need no data; one that was asked for by name has not been run.
+        // With `all`, experiments without data are skipped; one requested by name is an error.
         if args.what != "all" {
             bail!(why);
         }

@@ -1,4 +1,4 @@
-//! The report of finished runs and their figures, as files.
+//! Report and figures of finished runs, as files.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) fn write(from: &Path, note: Option<&str>, to: &Path, output: &Output)
     }
     if runs.is_empty() {
         bail!(
-            "there is no finished run in `{}`; `treeport-lab reproduce all -o DIR` makes one",
+            "no finished run in `{}`; `treeport-lab reproduce all -o DIR` makes one",
             from.display()
         );
     }
@@ -34,7 +34,7 @@ pub(super) fn write(from: &Path, note: Option<&str>, to: &Path, output: &Output)
     Ok(())
 }
 
-/// Writes figures into a folder, which is made if need be.
+/// Writes figures into a folder, which is created if needed.
 pub(super) fn draw(figures: &[Figure], folder: &Path) -> Result<()> {
     if figures.is_empty() {
         return Ok(());

@@ -1,14 +1,14 @@
-//! Bottom-up clustering by chains of nearest neighbors.
+//! Agglomerative clustering by the nearest-neighbor chain algorithm.
 //!
-//! A chain goes from a cluster to its nearest neighbor, and on, until two clusters are nearest to each
-//! other; those merge. In average, complete and Ward linkage a merged cluster is never nearer to
-//! others than its parts were, so the rest of the chain stays a chain, and the merges are those of the
-//! slow algorithm that always merges the nearest two of all (Müllner, *Modern hierarchical,
-//! agglomerative clustering algorithms*, 2011). The distances are overwritten.
+//! A chain goes from a cluster to its nearest neighbor, and on, until two clusters are mutual
+//! nearest neighbors; these merge. In average, complete and Ward linkage a merged cluster is never
+//! nearer to others than its parts were, so the rest of the chain stays a chain, and the merges are
+//! those of the algorithm that always merges the globally nearest pair (Müllner, *Modern
+//! hierarchical, agglomerative clustering algorithms*, 2011). The distances are overwritten.
 //!
-//! Ties go to the previous cluster of the chain, else to the smaller number; a merged cluster has the
-//! number of its second part. When half of the clusters are gone the matrix is compacted, so that
-//! reads stay contiguous.
+//! Ties go to the previous cluster of the chain, else to the smaller number; a merged cluster has
+//! the number of its second part. When half of the clusters are merged the matrix is compacted, so
+//! that reads stay contiguous.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -18,16 +18,16 @@ use crate::error::Result;
 use crate::progress::Counter;
 use crate::sets::DisjointSets;
 
-/// How the distance to a merged cluster follows from those to its parts (Lance and Williams).
+/// Lance–Williams update of the distance to a merged cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeRule {
     Average,
     Complete,
-    /// On squared distances.
+    /// For squared distances.
     Ward,
 }
 
-/// `f32` or `f64`.
+/// Floating-point types: `f32` or `f64`.
 pub(super) trait Real:
     Copy
     + PartialOrd
@@ -58,10 +58,10 @@ impl Real for f64 {
     }
 }
 
-/// Merges counted at a time: a few milliseconds with many points.
-const REPORTED: usize = 16;
+/// Merges per progress report: a few milliseconds with many points.
+const MERGES_PER_REPORT: usize = 16;
 
-/// The tree of all merges, each at the distance it happened at (for Ward: squared). Counts merges.
+/// Computes the tree of all merges, each at its distance (for Ward: squared). Counts merges.
 pub(super) fn tree<T: Real>(
     n: usize,
     distances: &mut [T],
@@ -76,19 +76,19 @@ pub(super) fn tree<T: Real>(
         steps.push((distance, clusters.label[a], clusters.label[b]));
         clusters.merge(a, b, distance, rule);
         if clusters.active.len() <= clusters.size.len() / 2 {
-            clusters.move_together(&mut chain);
+            clusters.compact(&mut chain);
         }
-        if merged % REPORTED == 0 {
-            merges.add(REPORTED)?;
+        if merged % MERGES_PER_REPORT == 0 {
+            merges.add(MERGES_PER_REPORT)?;
         }
     }
-    // Stable, so that of equal merges the first found is first.
+    // Stable, so that merges at equal distances keep their order.
     steps.sort_by(|x, y| x.0.partial_cmp(&y.0).expect("distances are numbers"));
-    Ok(joined(n, &steps))
+    Ok(tree_of_merges(n, &steps))
 }
 
-/// The tree of merges in this order; each names a point of either cluster.
-fn joined<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> BinaryTree {
+/// Builds the tree of merges in this order; each names a point of either cluster.
+fn tree_of_merges<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> BinaryTree {
     let mut sets = DisjointSets::new(n);
     let mut top: Vec<u32> = (0..n as u32).collect();
     let mut tree = BinaryTree::with_leaves(vec![0.0; n]);
@@ -101,14 +101,14 @@ fn joined<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> BinaryTree {
     tree
 }
 
-/// Clusters by place, and the distances between them in condensed order.
+/// Clusters by index, and the distances between them in condensed order.
 struct Clusters<'a, T> {
     distances: &'a mut [T],
-    /// The number of points of every cluster, also of merged ones.
+    /// Number of points of every cluster, merged ones included.
     size: Vec<u32>,
     /// A point of every cluster.
     label: Vec<u32>,
-    /// The places of clusters that are not merged yet, increasing.
+    /// Indices of clusters that are not merged yet, increasing.
     active: Vec<u32>,
 }
 
@@ -118,10 +118,10 @@ impl<'a, T: Real> Clusters<'a, T> {
         Self { distances, size: vec![1; n], label: all.clone(), active: all }
     }
 
-    /// The index of the distance of cluster `i` to a later one `j`, less `j`.
+    /// Returns the index of the distance of cluster `i` to a later one `j`, minus `j`.
     #[inline]
     fn row(&self, i: usize) -> usize {
-        // Row 0 begins at its place 1: the difference wraps around and back.
+        // Row 0 starts with column 1: the difference wraps around and back.
         row_start(self.size.len(), i).wrapping_sub(i + 1)
     }
 
@@ -130,10 +130,11 @@ impl<'a, T: Real> Clusters<'a, T> {
         self.distances[self.row(i.min(j)).wrapping_add(i.max(j))]
     }
 
-    /// Follows nearest neighbors from the end of the chain, or from the first cluster, to two that
-    /// are nearest to each other: the smaller place first, and their distance. They leave the chain.
+    /// Follows nearest neighbors from the end of the chain, or from the first cluster, to a pair of
+    /// mutual nearest neighbors. Removes them from the chain; returns them, the smaller index
+    /// first, and their distance.
     fn walk(&self, chain: &mut Vec<u32>) -> (usize, usize, T) {
-        // The nearest neighbor of the chain's end may have merged since: find it again.
+        // The nearest neighbor of the chain's end may have merged since, so it is searched again.
         let mut here = chain.pop().unwrap_or(self.active[0]) as usize;
         let mut from = chain.last().map(|&place| place as usize);
         loop {
@@ -148,7 +149,7 @@ impl<'a, T: Real> Clusters<'a, T> {
         }
     }
 
-    /// The nearest neighbor; `best` unless another is nearer.
+    /// Finds the nearest neighbor; `best` unless another is nearer.
     fn nearest(&self, here: usize, best: Option<(usize, T)>) -> (usize, T) {
         let (mut nearest, mut least) = best.unwrap_or((usize::MAX, T::INFINITE));
         let at = self.active.partition_point(|&place| (place as usize) < here);
@@ -187,7 +188,7 @@ impl<'a, T: Real> Clusters<'a, T> {
         self.size[b] += self.size[a];
     }
 
-    /// Gives every distance to b a new value from the other's size and its distances to a and b.
+    /// Updates every distance to b from the other cluster's size and its distances to a and b.
     #[inline]
     fn update(&mut self, a: usize, b: usize, value: impl Fn(u32, T, T) -> T) {
         let (row_a, row_b) = (self.row(a), self.row(b));
@@ -205,7 +206,7 @@ impl<'a, T: Real> Clusters<'a, T> {
     }
 
     /// Removes merged clusters from the matrix; the others keep their order.
-    fn move_together(&mut self, chain: &mut [u32]) {
+    fn compact(&mut self, chain: &mut [u32]) {
         let mut free = 0;
         for (k, &i) in self.active.iter().enumerate() {
             let row = self.row(i as usize);
@@ -214,8 +215,9 @@ impl<'a, T: Real> Clusters<'a, T> {
                 free += 1;
             }
         }
-        let place =
-            |old: u32| self.active.binary_search(&old).expect("a chain is of clusters") as u32;
+        let place = |old: u32| {
+            self.active.binary_search(&old).expect("clusters of a chain are active") as u32
+        };
         for old in chain.iter_mut() {
             *old = place(*old);
         }
@@ -245,7 +247,7 @@ mod tests {
         (MergeRule::Ward, kodama::Method::Ward),
     ];
 
-    /// Children and heights of all merges by `kodama`, which squares for Ward by itself.
+    /// Children and heights of all merges by `kodama`, which squares distances for Ward itself.
     fn judge<T: kodama::Float + Into<f64>>(
         n: usize,
         mut distances: Vec<T>,
@@ -274,7 +276,7 @@ mod tests {
 
     fn matrices() -> impl Strategy<Value = (usize, Vec<f64>)> {
         (2..60usize).prop_flat_map(|n| {
-            // Without ties, with a few, and with little else.
+            // Without ties, with a few, and with mostly ties.
             let distance = prop_oneof![
                 Just(vec(0.0..10.0f64, n * (n - 1) / 2).boxed()),
                 Just(vec((0..40).prop_map(f64::from), n * (n - 1) / 2).boxed()),

@@ -1,7 +1,7 @@
-//! Trees from a ground metric: where learning starts.
+//! Linkage: hierarchical clustering of a ground metric, the start of learning.
 //!
 //! A merge at distance d becomes a node of height d/2, so that the tree distance of two points is
-//! the distance at which they merge (SciPy's cophenetic distance).
+//! their merge distance (SciPy's cophenetic distance).
 
 mod chain;
 mod points;
@@ -23,27 +23,27 @@ use crate::tree::Tree;
 use crate::units;
 use chain::{MergeRule, Real};
 
-/// How clusters are compared when a tree is grown from a metric.
+/// Distances between clusters in hierarchical clustering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Linkage {
-    /// The nearest points of two clusters; the largest ultrametric below the metric, and the start
-    /// of \[CTW24\]. O(N²) on a matrix, O(N²·dim) time and O(N) memory on points, O(E log E) on a
+    /// Distance of the nearest points: the largest ultrametric below the metric, and the start of
+    /// \[CTW24\]. O(N²) on a matrix, O(N²·dim) time and O(N) memory on points, O(E log E) on a
     /// graph.
     Single,
-    /// The mean distance between two clusters: usually a good start. O(N²) time and memory.
+    /// Mean distance: usually a good start. O(N²) time and memory.
     #[default]
     Average,
-    /// The farthest points of two clusters. O(N²) time and memory.
+    /// Distance of the farthest points. O(N²) time and memory.
     Complete,
-    /// The growth of squared distances to the center (SciPy's `ward`). O(N²) time and memory.
+    /// Increase of squared distances to the center (SciPy's `ward`). O(N²) time and memory.
     Ward,
-    /// The ultrametric closest to the metric in the largest difference: single linkage raised by
-    /// half of that difference (\[CTW24\], section 3). O(N²) time, O(N) memory a thread.
+    /// Ultrametric closest to the metric in the maximum norm: single linkage raised by half of the
+    /// largest difference (\[CTW24\], section 3). O(N²) time, O(N) memory per thread.
     Closest,
-    /// About the mean distance, computed only between clusters near each other: near-linear time and
-    /// memory on points (up to 20,000 of them O(N²·dim) time). For Euclidean distances it is the root
-    /// mean square, on a graph or matrix the mean over four points of each cluster.
+    /// Approximate mean distance between neighboring clusters only: near-linear time and memory on
+    /// points (O(N²·dim) time up to 20,000 points). For Euclidean distances it is the root mean
+    /// square; on a graph or matrix the mean over four points of each cluster.
     Neighbors,
 }
 
@@ -57,16 +57,16 @@ named! { Linkage, "the linkage", {
 } }
 
 impl Linkage {
-    /// Most points for which average linkage is the usual start; the distances of more would take
-    /// over 800 MB, and neighbors linkage is the usual start.
+    /// Largest number of points for which average linkage is the default start. The distances of
+    /// more points need over 800 MB; their default is neighbors linkage.
     pub const MOST_FOR_AVERAGE: usize = 20_000;
 
-    /// The default linkage of fits and forests.
+    /// Returns the default linkage of fits and forests.
     pub fn usual(points: usize) -> Self {
         if points <= Self::MOST_FOR_AVERAGE { Self::Average } else { Self::Neighbors }
     }
 
-    /// The rule of a linkage that needs all distances at once; `None` for others.
+    /// Returns the update rule of a linkage that needs all distances at once; `None` for others.
     fn rule(self) -> Option<MergeRule> {
         match self {
             Self::Single | Self::Closest | Self::Neighbors => None,
@@ -77,13 +77,13 @@ impl Linkage {
     }
 }
 
-/// Grows a tree over the points of a metric; single linkage is found once and kept with the metric.
+/// Builds the linkage tree of a metric; single linkage is cached in the metric.
 ///
 /// `progress` counts rows of distances, then merges.
 ///
 /// # Errors
-/// [`Error::Memory`](crate::Error::Memory), where the linkage needs all distances at once and they
-/// do not fit; [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+/// [`Error::Memory`](crate::Error::Memory) if the linkage needs all distances at once and they do
+/// not fit; [`Error::Cancelled`](crate::Error::Cancelled) if `progress` cancels.
 ///
 /// # Example
 /// ```
@@ -110,10 +110,10 @@ pub fn linkage(metric: &GroundMetric, method: Linkage, progress: &Progress<'_>) 
     tree.to_tree()
 }
 
-/// Advice where all distances do not fit into memory, for one tree.
-const ONE_TREE: &str = "take neighbors or single linkage or the method `cluster`, which do without all distances at once";
+/// Advice if all distances do not fit into memory, for one tree.
+const ONE_TREE: &str = "use neighbors or single linkage or the method `cluster`, which do not need all distances at once";
 
-/// [`linkage`](linkage()) of a matrix that it overwrites, without another copy.
+/// Builds the [`linkage`](linkage()) of a matrix in place, without another copy.
 pub(crate) fn linkage_of_copy(
     n: usize,
     distances: Storage,
@@ -126,7 +126,7 @@ pub(crate) fn linkage_of_copy(
     }
 }
 
-/// All distances, in the precision that linkage works in, if they fit.
+/// Computes all distances in the working precision of linkage, if they fit into memory.
 pub(crate) fn working_copy(
     metric: &GroundMetric,
     step: fmt::Arguments<'_>,
@@ -143,7 +143,7 @@ pub(crate) fn working_copy(
     }
 }
 
-/// Single linkage with half of each merge distance as height.
+/// Builds single linkage; heights are half of the merge distances.
 fn single(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree> {
     let n = metric.points();
     let edges = metric.spanning_tree(|| {
@@ -156,7 +156,7 @@ fn single(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree> 
     Ok(tree)
 }
 
-/// A minimum spanning tree of all distances; counts points.
+/// Computes a minimum spanning tree of all distances; counts points.
 fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<SpanningEdge>> {
     let n = metric.points();
     let joined = Counter::new(BUILDING, n, progress);
@@ -175,7 +175,7 @@ fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<S
     })
 }
 
-/// A minimum spanning tree of a graph from its edges.
+/// Computes a minimum spanning tree of a graph by Kruskal's algorithm.
 fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<SpanningEdge> {
     let mut sorted: Vec<SpanningEdge> =
         edges.iter().map(|&(i, j, w)| SpanningEdge::new(w, i, j)).collect();
@@ -185,10 +185,10 @@ fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<SpanningEdge> {
     sorted
 }
 
-/// Above this many points the working copy of all distances is kept in `f32`.
+/// From this many points on, the working copy of all distances is in `f32`.
 const SINGLE_PRECISION: usize = 20_000;
 
-/// Bottom-up clustering of all pairwise distances, in place; counts merges.
+/// Clusters all pairwise distances bottom up, in place; counts merges.
 fn agglomerate(
     n: usize,
     distances: Storage,
@@ -207,7 +207,7 @@ fn agglomerate(
     }
 }
 
-/// Clusters the distances divided by a unit, which is given in both precisions: the squares of numbers
+/// Clusters the distances divided by a unit, which is given in both precisions: squares of numbers
 /// near 1, which Ward's rule needs, are finite.
 fn merged<T: Real>(
     n: usize,
@@ -230,7 +230,7 @@ fn merged<T: Real>(
     Ok(tree)
 }
 
-/// Single linkage, every merge raised by half of the largest gap to the metric.
+/// Builds single linkage and raises every merge by half of the largest gap to the metric.
 fn closest(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree> {
     let n = metric.points();
     let mut tree = single(metric, progress)?;

@@ -1,4 +1,4 @@
-//! Prim's spanning tree of points without their distance matrix.
+//! Minimum spanning tree of points by Prim's algorithm, without a distance matrix.
 
 use rayon::prelude::*;
 
@@ -8,23 +8,24 @@ use crate::progress::Counter;
 use crate::spanning::SpanningEdge;
 use crate::units;
 
-/// Coordinates summed between two checks whether the sum is already too large.
+/// Coordinates per block; after each block the sum is compared with its bound.
 const BLOCK: usize = 64;
 
-/// Sums side by side within a block.
+/// Parallel sums within a block.
 const LANES: usize = 8;
 
-/// Below this many coordinates a sweep is done on the calling thread.
+/// Sweeps of fewer coordinates run on the calling thread.
 const PARALLEL_WORK: usize = 1 << 15;
 
-/// Where all coordinates are below this, their squares may lose digits.
+/// If all coordinates are below this, their squares may lose digits.
 const VANISHING: f64 = 1e-100;
 
-/// A point that is not in the spanning tree yet.
+/// A point outside the spanning tree.
 #[derive(Clone, Copy)]
 struct Outside {
     point: u32,
-    /// The nearest point of the spanning tree, and the kernel's sum, which the distance increases with.
+    /// Nearest point of the spanning tree, and the kernel's sum, an increasing function of the
+    /// distance.
     nearest: u32,
     near: f64,
 }
@@ -35,11 +36,11 @@ impl Outside {
     }
 }
 
-/// A minimum spanning tree of points.
+/// Computes a minimum spanning tree of points.
 ///
-/// The points outside the tree stay contiguous, so a sweep reads only what is left, and a sum of
-/// coordinate differences stops as soon as it exceeds the distance it would have to beat.
-/// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points. Counts points.
+/// The points outside the tree stay contiguous, so a sweep reads only them; a sum of coordinate
+/// differences stops as soon as it exceeds the distance to beat. O(N²·dim) time in the worst case,
+/// O(N·dim) memory: a copy of the points. Counts points.
 pub(super) fn spanning_tree(
     dim: usize,
     vectors: &[f64],
@@ -47,24 +48,20 @@ pub(super) fn spanning_tree(
     halves: Option<&[f64]>,
     joined: &Counter<'_>,
 ) -> Result<Vec<SpanningEdge>> {
-    let mut remaining = Remaining::new(dim, vectors, point_metric, halves);
-    let n = remaining.outside.len();
+    let mut rest = OutsidePoints::new(dim, vectors, point_metric, halves);
+    let n = rest.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
-    let mut newest = remaining.remove(0);
-    while !remaining.outside.is_empty() {
+    let mut newest = rest.remove(0);
+    while !rest.outside.is_empty() {
         joined.add(1)?;
-        let next = remaining.sweep(newest.point, &newest.at);
-        newest = remaining.remove(next);
-        edges.push(SpanningEdge::new(
-            remaining.distance(newest.near),
-            newest.point,
-            newest.nearest,
-        ));
+        let next = rest.sweep(newest.point, &newest.at);
+        newest = rest.remove(next);
+        edges.push(SpanningEdge::new(rest.distance(newest.near), newest.point, newest.nearest));
     }
     Ok(edges)
 }
 
-/// A point that just left the outside.
+/// The point that was added to the spanning tree last.
 struct Newest {
     point: u32,
     nearest: u32,
@@ -72,38 +69,38 @@ struct Newest {
     at: Vec<f64>,
 }
 
-struct Remaining {
-    /// Coordinates are in this unit, so that the squares of close points do not vanish.
+struct OutsidePoints {
+    /// Unit of the coordinates, so that squares of close points do not underflow.
     unit: f64,
     dim: usize,
     point_metric: PointMetric,
     /// Half periods in this unit.
     halves: Option<Vec<f64>>,
     outside: Vec<Outside>,
-    /// Their coordinates, row by row in the same order.
+    /// Coordinates of `outside`, row by row in the same order.
     coordinates: Vec<f64>,
 }
 
-impl Remaining {
+impl OutsidePoints {
     fn new(dim: usize, vectors: &[f64], point_metric: PointMetric, halves: Option<&[f64]>) -> Self {
         let n = vectors.len() / dim;
         let outside = (0..n as u32)
             .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
             .collect();
         let largest = vectors.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-        // A power of two changes no digit; points of the usual size stay as they are.
+        // A power of two changes no digit; points of the usual size are not scaled.
         let unit = if largest < VANISHING { units::power_of_two(largest) } else { 1.0 };
         let coordinates = vectors.iter().map(|x| x / unit).collect();
         let halves = halves.map(|halves| halves.iter().map(|half| half / unit).collect());
         Self { unit, dim, point_metric, halves, outside, coordinates }
     }
 
-    /// The distance of a kernel's sum.
+    /// Converts a kernel's sum to a distance.
     fn distance(&self, near: f64) -> f64 {
         self.point_metric.scaled(self.point_metric.of_sum_for_bounds(near), self.unit)
     }
 
-    /// Takes a row out; the last row fills the gap.
+    /// Removes a row; the last row fills the gap.
     fn remove(&mut self, row: usize) -> Newest {
         let Outside { point, nearest, near } = self.outside.swap_remove(row);
         let last = self.outside.len();
@@ -146,7 +143,7 @@ impl Remaining {
     }
 }
 
-/// The sum for two points if it is below `bound`.
+/// Computes the sum for two points if it is below `bound`.
 #[inline]
 fn nearer(kernel: Kernel, a: &[f64], b: &[f64], halves: Option<&[f64]>, bound: f64) -> Option<f64> {
     if halves.is_some() || kernel == Kernel::Largest {
@@ -155,11 +152,11 @@ fn nearer(kernel: Kernel, a: &[f64], b: &[f64], halves: Option<&[f64]>, bound: f
     match kernel {
         Kernel::Products | Kernel::Squares => bounded_sum(a, b, bound, |d| d * d),
         Kernel::Absolutes => bounded_sum(a, b, bound, f64::abs),
-        Kernel::Largest => unreachable!("a maximum is no sum"),
+        Kernel::Largest => unreachable!("the maximum is handled above"),
     }
 }
 
-/// Σ term(a − b) if it is below `bound`; several sums side by side, so that it becomes vector code.
+/// Computes Σ term(a − b) if it is below `bound`, in several parallel sums, which are vectorized.
 #[inline]
 fn bounded_sum(a: &[f64], b: &[f64], bound: f64, term: impl Fn(f64) -> f64) -> Option<f64> {
     let mut total = 0.0;
@@ -171,8 +168,8 @@ fn bounded_sum(a: &[f64], b: &[f64], bound: f64, term: impl Fn(f64) -> f64) -> O
                 sums[k] += term(a[k] - b[k]);
             }
         }
-        let remaining = a_rest.iter().zip(b_rest).map(|(a, b)| term(a - b));
-        total += sums.iter().sum::<f64>() + remaining.sum::<f64>();
+        let rest = a_rest.iter().zip(b_rest).map(|(a, b)| term(a - b));
+        total += sums.iter().sum::<f64>() + rest.sum::<f64>();
         if total >= bound {
             return None;
         }

@@ -1,12 +1,11 @@
-//! Average linkage of a few clusters of any sizes, from all their distances.
+//! Average linkage of a few clusters of any sizes from a full distance matrix.
 
 use crate::binary::BinaryTree;
 
 /// Merges clusters until one is left, each pair at the mean over the points of both.
 ///
-/// `between` is the square matrix of their distances; `node` and `size` say what every cluster is in
-/// the tree and how many points it has. A chain of nearest neighbors ends in two that are each
-/// other's nearest: those merge (Benzécri 1982). O(m²).
+/// `between` is the square matrix of their distances; `node` and `size` are each cluster's node in
+/// the tree and number of points. Uses the nearest-neighbor chain algorithm (Benzécri 1982). O(m²).
 pub(super) fn finish(
     tree: &mut BinaryTree,
     node: &mut [u32],
@@ -23,7 +22,7 @@ pub(super) fn finish(
         }
         let before = chain.len().checked_sub(2).map(|at| chain[at]);
         let row = &between[last * m..(last + 1) * m];
-        // Of equally near ones the one before, so that the chain ends.
+        // Ties go to the previous cluster, so that the chain ends.
         let mut nearest = before.unwrap_or(usize::MAX);
         for &other in left.iter().filter(|&&other| other != last) {
             if nearest == usize::MAX || row[other] < row[nearest] {

@@ -1,11 +1,11 @@
-//! The nearest neighbors of clusters with coordinates.
+//! Nearest neighbors of clusters with coordinates.
 //!
-//! Up to [`EXACT`] clusters all pairs are compared, by blocks of a matrix product. For more, random
-//! projection trees give first lists: each tree halves the clusters along the line through two of
-//! them, drawn at random, again and again, and all pairs in a cell are compared. Then neighbors of
-//! neighbors are tried while that changes many lists (Dong, Moses, Li 2011, *Efficient k-nearest
-//! neighbor graph construction for generic similarity measures*). A round reads only lists of the
-//! round before, so that any number of threads gives the same lists.
+//! Up to [`EXACT`] clusters all pairs are compared, in blocks of a matrix product. For more
+//! clusters, random projection trees give initial lists: each tree repeatedly halves the clusters
+//! along the line through two random ones, and all pairs in a cell are compared. Then neighbors of
+//! neighbors are tried as long as that changes many lists (NN-descent: Dong, Moses, Li 2011,
+//! *Efficient k-nearest neighbor graph construction for generic similarity measures*). A round
+//! reads only lists of the previous round, so any number of threads gives the same lists.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -18,38 +18,38 @@ use crate::parallel;
 use crate::progress::Counter;
 use crate::seed::{generator, mixed};
 
-/// All pairs of at most this many clusters are compared.
+/// Largest number of clusters for which all pairs are compared.
 pub(super) const EXACT: usize = 20_000;
 
-/// Clusters in a cell of a projection tree at the most.
+/// Largest number of clusters in a cell of a projection tree.
 const CELL: usize = 96;
 
-/// Projection trees.
+/// Number of projection trees.
 const TREES: u64 = 6;
 
-/// Rounds of trying neighbors of neighbors at the most.
+/// Largest number of rounds of neighbors of neighbors.
 const ROUNDS: usize = 8;
 
-/// A round that changes a smaller share of all lists' entries is the last.
+/// Share of changed list entries below which a round is the last.
 const SETTLED: f64 = 0.01;
 
 /// A neighbor and its rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Near {
+struct Neighbor {
     rank: f32,
     cluster: u32,
 }
 
-const NOBODY: Near = Near { rank: f32::INFINITY, cluster: u32::MAX };
+const EMPTY: Neighbor = Neighbor { rank: f32::INFINITY, cluster: u32::MAX };
 
-impl Near {
+impl Neighbor {
     fn before(self, other: Self) -> bool {
         (self.rank, self.cluster) < (other.rank, other.cluster)
     }
 }
 
-/// Puts a neighbor into a sorted list if it is nearer than the last and not there yet.
-fn insert(list: &mut [Near], near: Near) -> bool {
+/// Inserts a neighbor into a sorted list if it is nearer than the last entry and not in the list.
+fn insert(list: &mut [Neighbor], near: Neighbor) -> bool {
     if list.last().is_none_or(|last| !near.before(*last)) {
         return false;
     }
@@ -62,20 +62,20 @@ fn insert(list: &mut [Near], near: Near) -> bool {
     true
 }
 
-/// Every cluster with its `k` nearest, or nearly those, as pairs.
+/// Finds the `k` nearest clusters of every cluster, exactly or approximately, as pairs.
 ///
 /// # Errors
-/// [`Error::Cancelled`](crate::Error::Cancelled) when `counter` asks to stop.
+/// [`Error::Cancelled`](crate::Error::Cancelled) if `counter` cancels.
 pub(super) fn nearest(
     clusters: &ClusterCenters,
     k: usize,
     counter: &Counter<'_>,
 ) -> Result<Vec<(u32, u32)>> {
     let k = k.min(clusters.len() - 1);
-    let find = if clusters.len() <= EXACT { exact } else { found };
+    let find = if clusters.len() <= EXACT { exact } else { approximate };
     let lists = find(clusters, k, counter)?;
     let pairs = lists.par_chunks(k).enumerate().flat_map_iter(|(a, list)| {
-        let known = list.iter().filter(|near| near.cluster != NOBODY.cluster);
+        let known = list.iter().filter(|near| near.cluster != EMPTY.cluster);
         known.map(move |near| (a as u32, near.cluster))
     });
     Ok(pairs.collect())
@@ -85,8 +85,8 @@ pub(super) fn nearest(
 const ROWS: usize = 64;
 const COLUMNS: usize = 512;
 
-/// The `k` nearest of every cluster by comparing all pairs.
-fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
+/// Finds the `k` nearest clusters of every cluster by comparing all pairs.
+fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<Vec<Neighbor>> {
     let n = clusters.len();
     let numbers: Vec<usize> = (0..n).collect();
     let squares = match clusters.spreads() {
@@ -101,7 +101,7 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
         }
         None => None,
     };
-    let mut lists = vec![NOBODY; n * k];
+    let mut lists = vec![EMPTY; n * k];
     let blocks = lists.chunks_mut(ROWS * k).zip(numbers.chunks(ROWS));
     parallel::try_for_each(blocks, |(lists, rows)| {
         counter.add(0)?;
@@ -127,7 +127,7 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
             for (list, (&a, row)) in lists.chunks_exact_mut(k).zip(rows) {
                 for (&b, &rank) in columns.iter().zip(row) {
                     if b != a {
-                        insert(list, Near { rank: rank as f32, cluster: b as u32 });
+                        insert(list, Neighbor { rank: rank as f32, cluster: b as u32 });
                     }
                 }
             }
@@ -137,14 +137,15 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
     Ok(lists)
 }
 
-/// An order of all clusters in which those of a cell are together: the first projection tree.
+/// Returns an order of all clusters in which those of a cell of the first projection tree are
+/// contiguous.
 pub(super) fn order(clusters: &ClusterCenters) -> Vec<u32> {
     let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
     halve(clusters, &mut order, 0);
     order
 }
 
-/// Sorts clusters into cells of at most [`CELL`] by halving, each time along the line through two of
+/// Sorts clusters into cells of at most [`CELL`] by repeated halving along the line through two of
 /// the clusters.
 fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     if order.len() <= CELL {
@@ -160,7 +161,7 @@ fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     let along = |&c: &u32| {
         let center = clusters.center(c as usize);
         if clusters.half_periods().is_some() {
-            // Circles are cut open opposite to one of the two.
+            // Circles are cut opposite to x.
             let ways = ways(center, x);
             return (ways.iter().zip(&line).map(|(x, l)| x * l).sum::<f64>(), c);
         }
@@ -178,17 +179,21 @@ fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     );
 }
 
-/// The `k` nearest as far as projection trees and neighbors of neighbors find them.
-fn found(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
+/// Finds the `k` nearest clusters approximately, by projection trees and NN-descent.
+fn approximate(
+    clusters: &ClusterCenters,
+    k: usize,
+    counter: &Counter<'_>,
+) -> Result<Vec<Neighbor>> {
     let n = clusters.len();
-    let mut lists = vec![NOBODY; n * k];
+    let mut lists = vec![EMPTY; n * k];
     for tree in 0..TREES {
         counter.add(0)?;
         let mut order: Vec<u32> = (0..n as u32).collect();
         halve(clusters, &mut order, mixed(1, tree));
-        in_cells(clusters, &order, k, &mut lists, counter)?;
+        compare_cells(clusters, &order, k, &mut lists, counter)?;
     }
-    // What is new since the last look, as bits.
+    // Entries that are new since the previous round, as bits.
     let mut fresh = vec![u32::MAX; n];
     for _ in 0..ROUNDS {
         let reverse = Reverse::new(&lists, &fresh, k);
@@ -200,12 +205,12 @@ fn found(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
             let rows = next.par_chunks_mut(k).with_min_len(256).zip(new).enumerate();
             rows.for_each_init(Vec::new, |candidates, (row, (list, new))| {
                 let a = block * AT_ONCE + row;
-                gather(&lists, &fresh, &reverse, k, a, candidates);
+                collect_candidates(&lists, &fresh, &reverse, k, a, candidates);
                 for &c in candidates.iter() {
                     let rank = clusters.rank(a, c as usize) as f32;
-                    insert(list, Near { rank, cluster: c });
+                    insert(list, Neighbor { rank, cluster: c });
                 }
-                *new = news(list, &lists[a * k..(a + 1) * k]);
+                *new = new_entries(list, &lists[a * k..(a + 1) * k]);
             });
         }
         (fresh, lists) = (new, next);
@@ -217,37 +222,37 @@ fn found(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
     Ok(lists)
 }
 
-/// Clusters between two calls of `progress`.
+/// Clusters between two progress reports.
 const AT_ONCE: usize = 1 << 12;
 
-/// Compares all clusters of a cell.
-fn in_cells(
+/// Compares all pairs within each cell.
+fn compare_cells(
     clusters: &ClusterCenters,
     order: &[u32],
     k: usize,
-    lists: &mut [Near],
+    lists: &mut [Neighbor],
     counter: &Counter<'_>,
 ) -> Result<()> {
     let cells = cells(order);
     let of_cell = |cell: &&[u32]| {
-        let mut found = vec![NOBODY; cell.len() * k];
+        let mut found = vec![EMPTY; cell.len() * k];
         for (i, &a) in cell.iter().enumerate() {
             for (j, &b) in cell.iter().enumerate().skip(i + 1) {
                 let rank = clusters.rank(a as usize, b as usize) as f32;
-                insert(&mut found[i * k..(i + 1) * k], Near { rank, cluster: b });
-                insert(&mut found[j * k..(j + 1) * k], Near { rank, cluster: a });
+                insert(&mut found[i * k..(i + 1) * k], Neighbor { rank, cluster: b });
+                insert(&mut found[j * k..(j + 1) * k], Neighbor { rank, cluster: a });
             }
         }
         found
     };
-    // Some cells at a time, so that what they found takes little memory.
+    // Some cells at a time, so that their lists need little memory.
     for cells in cells.chunks(128) {
         counter.add(0)?;
-        let found: Vec<Vec<Near>> = parallel::map(cells.len(), |at| of_cell(&cells[at]));
+        let found: Vec<Vec<Neighbor>> = parallel::map(cells.len(), |at| of_cell(&cells[at]));
         for (cell, found) in cells.iter().zip(found) {
             for (&a, found) in cell.iter().zip(found.chunks_exact(k)) {
                 let list = &mut lists[a as usize * k..(a as usize + 1) * k];
-                for &near in found.iter().take_while(|near| near.cluster != NOBODY.cluster) {
+                for &near in found.iter().take_while(|near| near.cluster != EMPTY.cluster) {
                     insert(list, near);
                 }
             }
@@ -256,7 +261,7 @@ fn in_cells(
     Ok(())
 }
 
-/// The cells that [`halve`] has made.
+/// Returns the cells of [`halve`].
 fn cells(order: &[u32]) -> Vec<&[u32]> {
     if order.len() <= CELL {
         return vec![order];
@@ -267,7 +272,8 @@ fn cells(order: &[u32]) -> Vec<&[u32]> {
     all
 }
 
-/// For each cluster up to k clusters that have it in their list, and whether that entry is new.
+/// Reverse neighbors: for each cluster up to k clusters that list it, with whether the entry is
+/// new.
 struct Reverse {
     k: usize,
     count: Vec<u32>,
@@ -275,13 +281,13 @@ struct Reverse {
 }
 
 impl Reverse {
-    fn new(lists: &[Near], fresh: &[u32], k: usize) -> Self {
+    fn new(lists: &[Neighbor], fresh: &[u32], k: usize) -> Self {
         let n = lists.len() / k;
         let mut reverse = Self { k, count: vec![0; n], from: vec![(0, false); n * k] };
         for (a, list) in lists.chunks_exact(k).enumerate() {
             for (place, near) in list.iter().enumerate() {
                 let b = near.cluster as usize;
-                if near.cluster == NOBODY.cluster || reverse.count[b] as usize == k {
+                if near.cluster == EMPTY.cluster || reverse.count[b] as usize == k {
                     continue;
                 }
                 let at = b * k + reverse.count[b] as usize;
@@ -297,9 +303,9 @@ impl Reverse {
     }
 }
 
-/// Neighbors of neighbors, in both directions, where one of the two steps is new.
-fn gather(
-    lists: &[Near],
+/// Collects neighbors of neighbors, in both directions, where one of the two entries is new.
+fn collect_candidates(
+    lists: &[Neighbor],
     fresh: &[u32],
     reverse: &Reverse,
     k: usize,
@@ -308,7 +314,7 @@ fn gather(
 ) {
     candidates.clear();
     let own = lists[a * k..(a + 1) * k].iter().enumerate();
-    let own = own.filter(|(_, near)| near.cluster != NOBODY.cluster);
+    let own = own.filter(|(_, near)| near.cluster != EMPTY.cluster);
     let own = own.map(|(place, near)| (near.cluster, fresh[a] >> place & 1 == 1));
     for (b, new) in own.chain(reverse.of(a).iter().copied()) {
         let b = b as usize;
@@ -323,13 +329,13 @@ fn gather(
     }
     candidates.sort_unstable();
     candidates.dedup();
-    candidates.retain(|&c| c as usize != a && c != NOBODY.cluster);
+    candidates.retain(|&c| c as usize != a && c != EMPTY.cluster);
 }
 
-/// Which places of a list were not in the list before, as bits; both are sorted.
-fn news(list: &[Near], before: &[Near]) -> u32 {
-    let is_new = |near: &Near| {
-        near.cluster != NOBODY.cluster
+/// Returns the positions of entries that were not in the list before, as bits; both are sorted.
+fn new_entries(list: &[Neighbor], before: &[Neighbor]) -> u32 {
+    let is_new = |near: &Neighbor| {
+        near.cluster != EMPTY.cluster
             && before.get(before.partition_point(|b| b.before(*near))) != Some(near)
     };
     list.iter().enumerate().fold(0, |bits, (at, near)| bits | u32::from(is_new(near)) << at)
@@ -342,11 +348,11 @@ mod tests {
     use crate::progress::silent;
     use crate::steps::DISTANCES;
 
-    fn unheard() -> Counter<'static> {
+    fn silent_counter() -> Counter<'static> {
         Counter::new(DISTANCES, None, &silent)
     }
 
-    /// Points around ten centers, in units of 1.
+    /// Points around ten centers.
     fn clouds(n: usize, dim: usize, metric: PointMetric) -> ClusterCenters {
         let mut rng = generator(17);
         let centers: Vec<f64> = (0..10 * dim).map(|_| rng.random_range(-3.0..3.0)).collect();
@@ -355,7 +361,7 @@ mod tests {
         ClusterCenters::new(metric, dim, &coordinates, 1.0)
     }
 
-    /// The judge: all ranks, sorted.
+    /// Reference: all ranks, sorted.
     fn sorted(clusters: &ClusterCenters, a: usize, k: usize) -> Vec<u32> {
         let mut all: Vec<u32> = (0..clusters.len() as u32).filter(|&b| b as usize != a).collect();
         let rank = |b: u32| clusters.rank(a, b as usize);
@@ -370,7 +376,7 @@ mod tests {
             let mut clusters = clouds(700, 5, metric);
             (0..50).for_each(|a| clusters.merge(a, a + 50));
             clusters.keep(&(0..50).chain(100..700).collect::<Vec<u32>>());
-            let lists = exact(&clusters, 7, &unheard()).unwrap();
+            let lists = exact(&clusters, 7, &silent_counter()).unwrap();
             for (a, list) in lists.chunks(7).enumerate() {
                 let found: Vec<u32> = list.iter().map(|near| near.cluster).collect();
                 assert_eq!(found, sorted(&clusters, a, 7));
@@ -386,9 +392,9 @@ mod tests {
             (32, PointMetric::Euclidean, 0.95),
         ] {
             let clusters = clouds(3_000, dim, metric);
-            let found = found(&clusters, 10, &unheard()).unwrap();
-            let judge = exact(&clusters, 10, &unheard()).unwrap();
-            let known = |(list, judge): (&[Near], &[Near])| {
+            let found = approximate(&clusters, 10, &silent_counter()).unwrap();
+            let judge = exact(&clusters, 10, &silent_counter()).unwrap();
+            let known = |(list, judge): (&[Neighbor], &[Neighbor])| {
                 judge.iter().filter(|j| list.iter().any(|near| near.cluster == j.cluster)).count()
             };
             let shared: usize = found.chunks(10).zip(judge.chunks(10)).map(known).sum();
@@ -402,7 +408,9 @@ mod tests {
         let clusters = clouds(2_000, 4, PointMetric::Euclidean);
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (order(&clusters), found(&clusters, 8, &unheard()).unwrap()))
+            pool.install(|| {
+                (order(&clusters), approximate(&clusters, 8, &silent_counter()).unwrap())
+            })
         };
         assert_eq!(with(1), with(4));
     }
@@ -410,7 +418,7 @@ mod tests {
     #[test]
     fn it_stops_when_asked() {
         let clusters = clouds(500, 2, PointMetric::Euclidean);
-        for find in [exact, found] {
+        for find in [exact, approximate] {
             let stop = Counter::new(DISTANCES, None, &|_| false);
             assert!(matches!(find(&clusters, 5, &stop), Err(Error::Cancelled)));
         }
@@ -418,12 +426,12 @@ mod tests {
 
     #[test]
     fn a_list_keeps_the_nearest_once() {
-        let near = |rank: f32, cluster| Near { rank, cluster };
-        let mut list = [NOBODY; 3];
+        let near = |rank: f32, cluster| Neighbor { rank, cluster };
+        let mut list = [EMPTY; 3];
         for (rank, cluster) in [(5.0, 1), (3.0, 2), (3.0, 2), (4.0, 3), (6.0, 4), (3.0, 0)] {
             insert(&mut list, near(rank, cluster));
         }
         assert_eq!(list, [near(3.0, 0), near(3.0, 2), near(4.0, 3)]);
-        assert_eq!(news(&list, &[near(3.0, 2), near(4.0, 3), near(5.0, 1)]), 0b001);
+        assert_eq!(new_entries(&list, &[near(3.0, 2), near(4.0, 3), near(5.0, 1)]), 0b001);
     }
 }

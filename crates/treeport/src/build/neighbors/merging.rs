@@ -1,8 +1,8 @@
-//! Merging the nearest clusters along links, one pair after the other.
+//! Agglomerative merging of the nearest clusters along links.
 //!
-//! A heap holds for every cluster the nearest one that it is linked to. Merges make distances in the
-//! heap stale: a distance is computed again when it is popped, and pushed back if it has grown. So a
-//! merge need not update the thousands of clusters that may be linked to it.
+//! A heap holds, for every cluster, the nearest cluster that it is linked to. Merges make distances
+//! in the heap stale: a distance is recomputed when it is popped, and pushed again if it has grown.
+//! A merge therefore need not update the thousands of clusters that may be linked to it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -17,28 +17,28 @@ use crate::seed::{generator, mixed};
 use crate::steps::BUILDING;
 use rand::RngExt;
 
-/// How clusters are linked and merged.
+/// Parameters of linking and merging.
 #[derive(Clone, Debug)]
 pub(super) struct MergePlan {
-    /// Neighbors of each cluster.
+    /// Number of neighbors of each cluster.
     pub(super) neighbors: usize,
-    /// Most links of a merged cluster.
+    /// Largest number of links of a merged cluster.
     pub(super) links: usize,
-    /// From this many clusters on, all pairs are compared.
+    /// Number of clusters from which on all pairs are compared.
     pub(super) dense: usize,
-    /// Neighbors are searched anew when one in this many clusters is left.
-    pub(super) again: usize,
+    /// Neighbors are searched again when one in this many clusters is left.
+    pub(super) refresh: usize,
     pub(super) noise: Option<DistanceNoise>,
 }
 
 impl Default for MergePlan {
     fn default() -> Self {
-        Self { neighbors: 16, links: 32, dense: 4_000, again: 4, noise: None }
+        Self { neighbors: 16, links: 32, dense: 4_000, refresh: 4, noise: None }
     }
 }
 
-/// Random factors of distances: exp(sigma·z) for two points, with z normal. For two clusters sigma is
-/// divided by the root of the number of their pairs of points, as it is for a mean over these.
+/// Random factors of distances: exp(sigma·z) for two points, with z normal. For two clusters sigma
+/// is divided by the root of their number of point pairs, as for a mean over these.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DistanceNoise {
     pub(crate) sigma: f64,
@@ -46,7 +46,7 @@ pub(crate) struct DistanceNoise {
 }
 
 impl DistanceNoise {
-    /// The factor for two nodes with `pairs` pairs of points.
+    /// Returns the factor for two nodes with `pairs` point pairs.
     fn factor(&self, a: u32, b: u32, pairs: f64) -> f64 {
         let key = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
         let mut rng = generator(mixed(self.seed, key));
@@ -56,9 +56,9 @@ impl DistanceNoise {
     }
 }
 
-/// Advice where memory does not suffice.
+/// Advice if memory does not suffice.
 pub(super) const INSTEAD: &str =
-    "take single linkage or the method `cluster`, which need next to nothing";
+    "use single linkage or the method `cluster`, which need little memory";
 
 /// Merges clusters until one is left.
 pub(super) fn grow<C: Clusters>(
@@ -83,13 +83,13 @@ pub(super) fn grow<C: Clusters>(
     while growth.node.len() > plan.dense.max(1) {
         let count = growth.node.len();
         let lists = both_ways(count, growth.clusters.near(plan.neighbors, progress)?);
-        growth.merge_along(lists, (count / plan.again).max(plan.dense), plan.links)?;
+        growth.merge_along(lists, (count / plan.refresh).max(plan.dense), plan.links)?;
     }
     growth.finish()?;
     Ok(growth.tree)
 }
 
-/// Symmetric lists of neighbors from pairs.
+/// Converts pairs to symmetric neighbor lists.
 fn both_ways(count: usize, pairs: Vec<(u32, u32)>) -> Vec<Vec<u32>> {
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); count];
     for (a, b) in pairs {
@@ -103,42 +103,42 @@ fn both_ways(count: usize, pairs: Vec<(u32, u32)>) -> Vec<Vec<u32>> {
     lists
 }
 
-/// Another cluster, and its distance when last computed.
+/// A linked cluster, with its distance when last computed.
 #[derive(Clone, Copy)]
 struct Link {
     distance: f64,
     to: u32,
 }
 
-/// The nearest link of a cluster, an entry of the heap.
+/// A cluster and its nearest link, as an entry of the heap.
 #[derive(Clone, Copy, PartialEq)]
-struct Offer {
+struct HeapEntry {
     distance: f64,
-    /// Equally near ones in a random order.
+    /// Random order of ties.
     tie: u64,
     from: u32,
     to: u32,
 }
 
-impl Eq for Offer {}
+impl Eq for HeapEntry {}
 
-impl Ord for Offer {
+impl Ord for HeapEntry {
     fn cmp(&self, other: &Self) -> Ordering {
-        let rest = |offer: &Self| (offer.tie, offer.from, offer.to);
+        let rest = |entry: &Self| (entry.tie, entry.from, entry.to);
         self.distance.total_cmp(&other.distance).then_with(|| rest(self).cmp(&rest(other)))
     }
 }
 
-impl PartialOrd for Offer {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The clusters that are left, and the tree below them.
+/// State of the merging: the remaining clusters, and the tree below them.
 struct Growth<'a, C> {
     clusters: C,
-    /// The tree's node for every cluster.
+    /// Tree node of every cluster.
     node: Vec<u32>,
     size: Vec<f64>,
     tree: BinaryTree,
@@ -146,25 +146,25 @@ struct Growth<'a, C> {
     counter: Counter<'a>,
 }
 
-/// The links while clusters merge.
+/// Links during merging.
 struct Links {
     lists: Vec<Vec<Link>>,
-    heap: BinaryHeap<Reverse<Offer>>,
-    /// Where a cluster is now.
+    heap: BinaryHeap<Reverse<HeapEntry>>,
+    /// Cluster that each cluster was merged into.
     into: Vec<u32>,
 }
 
 impl Links {
     /// Pushes the nearest link of a cluster to the heap.
-    fn offer(&mut self, from: u32) {
+    fn push_nearest(&mut self, from: u32) {
         let nearer = |a: &&Link, b: &&Link| a.distance.total_cmp(&b.distance).then(a.to.cmp(&b.to));
         if let Some(&Link { distance, to }) = self.lists[from as usize].iter().min_by(nearer) {
             let tie = mixed(u64::from(from.min(to)), u64::from(from.max(to)));
-            self.heap.push(Reverse(Offer { distance, tie, from, to }));
+            self.heap.push(Reverse(HeapEntry { distance, tie, from, to }));
         }
     }
 
-    fn now(&mut self, mut cluster: u32) -> u32 {
+    fn find(&mut self, mut cluster: u32) -> u32 {
         while self.into[cluster as usize] != cluster {
             let next = self.into[self.into[cluster as usize] as usize];
             self.into[cluster as usize] = next;
@@ -175,12 +175,12 @@ impl Links {
 }
 
 impl<C: Clusters> Growth<'_, C> {
-    /// Merges until `goal` clusters or no links are left; those left are numbered anew. Merged
-    /// clusters keep their `most` shortest links.
+    /// Merges until `goal` clusters or no links are left, and renumbers the remaining clusters.
+    /// Merged clusters keep their `most` shortest links.
     fn merge_along(&mut self, lists: Vec<Vec<u32>>, goal: usize, most: usize) -> Result<()> {
         let count = self.node.len();
         let measured = |a: usize| {
-            self.ask(a)?;
+            self.check_cancelled(a)?;
             let link = |&to: &u32| Link { distance: self.distance(a as u32, to), to };
             Ok(lists[a].iter().map(link).collect())
         };
@@ -188,15 +188,15 @@ impl<C: Clusters> Growth<'_, C> {
         drop(lists);
         let into = (0..count as u32).collect();
         let mut links = Links { lists: all, heap: BinaryHeap::with_capacity(count), into };
-        (0..count as u32).for_each(|a| links.offer(a));
+        (0..count as u32).for_each(|a| links.push_nearest(a));
         let mut left = count;
         while left > goal
-            && let Some(Reverse(offer)) = links.heap.pop()
+            && let Some(Reverse(entry)) = links.heap.pop()
         {
-            if links.into[offer.from as usize] != offer.from {
-                continue; // merged since
+            if links.into[entry.from as usize] != entry.from {
+                continue; // stale: merged since
             }
-            if self.settle(&mut links, offer, most) {
+            if self.settle(&mut links, entry, most) {
                 left -= 1;
                 self.counter.add(1)?;
             }
@@ -206,14 +206,15 @@ impl<C: Clusters> Growth<'_, C> {
         Ok(())
     }
 
-    /// Merges the two clusters of an offer unless it is stale; then offers the nearest link anew.
-    fn settle(&mut self, links: &mut Links, offer: Offer, most: usize) -> bool {
-        let Offer { from, to, .. } = offer;
-        let target = links.now(to);
+    /// Merges the two clusters of an entry unless its distance is stale; then pushes the nearest
+    /// link again.
+    fn settle(&mut self, links: &mut Links, entry: HeapEntry, most: usize) -> bool {
+        let HeapEntry { from, to, .. } = entry;
+        let target = links.find(to);
         let list = &mut links.lists[from as usize];
         let Some(place) = list.iter().position(|link| link.to == to) else { return false };
         let distance = if target == from { f64::INFINITY } else { self.distance(from, target) };
-        if distance <= offer.distance {
+        if distance <= entry.distance {
             self.merge(links, (from, target), distance, most);
             return true;
         }
@@ -222,7 +223,7 @@ impl<C: Clusters> Growth<'_, C> {
             list.retain(|link| link.to != target);
             list.push(Link { distance, to: target });
         }
-        links.offer(from);
+        links.push_nearest(from);
         false
     }
 
@@ -238,7 +239,7 @@ impl<C: Clusters> Growth<'_, C> {
 
         let mut linked: Vec<u32> = Vec::new();
         for list in [std::mem::take(&mut links.lists[x]), std::mem::take(&mut links.lists[y])] {
-            linked.extend(list.iter().map(|link| links.now(link.to)));
+            linked.extend(list.iter().map(|link| links.find(link.to)));
         }
         linked.sort_unstable();
         linked.dedup();
@@ -252,7 +253,7 @@ impl<C: Clusters> Growth<'_, C> {
             list.truncate(most);
         }
         links.lists[x] = list;
-        links.offer(keeps);
+        links.push_nearest(keeps);
     }
 
     /// Merges the last clusters by all their distances.
@@ -274,8 +275,8 @@ impl<C: Clusters> Growth<'_, C> {
         self.counter.add(m - 1)
     }
 
-    /// Asks now and then whether to go on.
-    fn ask(&self, number: usize) -> Result<()> {
+    /// Checks for cancellation from time to time.
+    fn check_cancelled(&self, number: usize) -> Result<()> {
         if number.is_multiple_of(256) { self.counter.add(0) } else { Ok(()) }
     }
 
@@ -284,7 +285,7 @@ impl<C: Clusters> Growth<'_, C> {
         let factor = self.noise.map_or(1.0, |noise| {
             noise.factor(self.node[a], self.node[b], self.size[a] * self.size[b])
         });
-        // Means of distances have to stay within the range of numbers.
+        // Means of distances must not overflow.
         (self.clusters.distance(a, b) * factor).min(f64::MAX / 4.0)
     }
 

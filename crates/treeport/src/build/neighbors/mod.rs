@@ -1,20 +1,20 @@
-//! Neighbors linkage: average linkage along a graph of near neighbors, in near-linear time.
+//! Neighbors linkage: average linkage along a nearest-neighbor graph, in near-linear time.
 //!
 //! Every cluster is linked to some near ones. The two nearest linked clusters merge, and the merged
-//! cluster takes over the links of both. With all links this *is* average linkage; with few a merge is
-//! missed only where the nearest cluster is not linked. So neighbors are searched anew whenever a
-//! quarter of the clusters is left, and the last 4,000 are all compared ([`dense`]).
+//! cluster inherits the links of both. With all links this *is* average linkage; with few, a merge
+//! is missed only where the nearest cluster is not linked. Neighbors are therefore searched again
+//! whenever a quarter of the clusters is left, and the last 4,000 are all compared ([`dense`]).
 //!
-//! Tried and lost: merging all pairs of mutual neighbors in rounds, on many threads. Where points
-//! are about equally far apart, as cells are, one cluster absorbs the others one by one, a round
-//! each; merging more in such rounds doubled the error of the fit.
+//! Tried without success: merging all pairs of mutual neighbors in parallel rounds. Where points
+//! have similar distances, as cells have, one cluster absorbs the others one by one, a round each;
+//! merging more per round doubled the error of the fit.
 //!
 //! On a graph without a hierarchy, such as a random one or one with hubs, distances are lengths of
-//! paths through landmarks (`GroundMetric::labels`), and only the order of merges is like that of
+//! paths over landmarks (`GroundMetric::labels`), and only the order of merges is like that of
 //! average linkage.
 //!
-//! The metric decides how a cluster is represented ([`Clusters`]): with coordinates by a center and a
-//! spread ([`points`]), otherwise by a few of its points ([`representatives`]).
+//! The metric determines the representation of a cluster ([`Clusters`]): with coordinates a center
+//! and a spread ([`points`]), otherwise a few of its points ([`representatives`]).
 
 mod dense;
 mod knn;
@@ -34,41 +34,41 @@ use crate::progress::Progress;
 
 pub(crate) use merging::DistanceNoise;
 
-/// Numbered clusters with distances that can be merged. A merged cluster keeps one of the two numbers;
-/// the other is not used until [`keep`](Self::keep) numbers the clusters anew.
+/// Numbered clusters with distances that can be merged. A merged cluster keeps one of the two
+/// numbers; the other is unused until [`keep`](Self::keep) renumbers the clusters.
 trait Clusters: Sync {
-    /// The count of numbers, used or not.
+    /// Returns the count of numbers, used or not.
     fn len(&self) -> usize;
 
-    /// About the mean distance between the points of one and those of the other.
+    /// Computes the approximate mean distance between the points of two clusters.
     fn distance(&self, a: usize, b: usize) -> f64;
 
-    /// Makes cluster `gone` a part of `keeps`.
+    /// Merges cluster `gone` into `keeps`.
     fn merge(&mut self, keeps: usize, gone: usize);
 
-    /// Keeps only the clusters of these numbers, numbered in this order.
+    /// Keeps only the given clusters, renumbered in this order.
     fn keep(&mut self, numbers: &[u32]);
 
-    /// An order in which near clusters are near each other, where that saves time.
+    /// Returns an order in which near clusters are close to each other, if that saves time.
     fn order(&self) -> Option<Vec<u32>>;
 
-    /// Every cluster with about `k` near ones, as pairs that may come twice or in any order.
+    /// Returns about `k` near clusters of every cluster, as pairs in any order, possibly repeated.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress` cancels.
     fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>>;
 }
 
-/// About the bytes of lists, links and heap for a point.
+/// Approximate bytes of lists, links and heap per point.
 const BYTES: usize = 800;
 
-/// The last clusters of a graph that are all compared: 16 distances a pair, which take as long as all
-/// steps before. On 18,000 nodes of New York's roads the start errs by 0.057 for spread measures and
-/// 0.170 for concentrated ones; with 4,000 by 0.056 and 0.160 in ten times the time; average linkage
-/// errs by 0.055 and 0.170.
+/// Number of clusters of a graph from which on all pairs are compared: 16 distances per pair take
+/// as long as all steps before. On 18,000 nodes of New York's roads the start has an error of 0.057
+/// for spread measures and 0.170 for concentrated ones; with 4,000 instead, 0.056 and 0.160 in ten
+/// times the time; average linkage has 0.055 and 0.170.
 const DENSE_ON_GRAPHS: usize = 1_000;
 
-/// Neighbors linkage of a metric, with half of each merge distance as height.
+/// Builds neighbors linkage of a metric; heights are half of the merge distances.
 ///
 /// `progress` counts merges.
 pub(super) fn neighbors(

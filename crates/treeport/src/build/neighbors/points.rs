@@ -1,12 +1,13 @@
-//! Clusters of points with coordinates: a center and a spread each.
+//! Clusters of points with coordinates, represented by a center and a spread.
 //!
 //! The mean of ‖x − y‖² over two clusters is ‖c₁ − c₂‖² + v₁ + v₂, with v the mean squared distance
 //! to the own center: no point is read again. For squared distances and the cosine this is the mean
-//! distance itself, for Euclidean distances its root is the root mean square. For Manhattan distances
-//! every axis has a spread of its own, and the mean of |x − y| along it is taken as
-//! √((c₁ − c₂)² + 2/π·(v₁ + v₂)): right for two points, for clusters far apart, and for normal
-//! distributions with the same center. The largest of these means is taken for the mean of the largest
-//! difference. Centers of coordinates that go round lie on the shorter way between those of their parts.
+//! distance itself; for Euclidean distances its root is the root mean square. For Manhattan
+//! distances every axis has its own spread, and the mean of |x − y| along it is approximated by
+//! √((c₁ − c₂)² + 2/π·(v₁ + v₂)): exact for two points, for clusters far apart, and for normal
+//! distributions with the same center. The largest of these means approximates the mean of the
+//! largest difference. Centers of periodic coordinates lie on the shorter path between those of
+//! their parts.
 
 use super::Clusters;
 use super::knn;
@@ -17,19 +18,20 @@ use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::units;
 
+/// Clusters with a center and a spread each.
 pub(super) struct ClusterCenters {
     point_metric: PointMetric,
     dim: usize,
-    /// The centers, row after row.
+    /// Centers, row by row.
     at: Vec<f64>,
-    /// One number a cluster, or one for every axis of it.
+    /// One number per cluster, or one per cluster and axis.
     spread: Vec<f64>,
     size: Vec<f64>,
-    /// Half periods of coordinates that go round.
+    /// Half periods of periodic coordinates.
     halves: Option<Vec<f64>>,
 }
 
-/// The number that coordinates are divided by, so that squares are finite.
+/// Returns the unit of coordinates in which squares are finite.
 pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
     if point_metric.degree() == 0 {
         return 1.0;
@@ -37,7 +39,7 @@ pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
     units::of_largest(vectors.iter().map(|x| x.abs()))
 }
 
-/// Whether clusters have a spread for every axis, or one for all axes together.
+/// Returns whether clusters have a spread for every axis, instead of one for all axes.
 fn has_spread_by_axis(point_metric: PointMetric) -> bool {
     match point_metric.kernel() {
         Kernel::Products | Kernel::Squares => false,
@@ -46,7 +48,7 @@ fn has_spread_by_axis(point_metric: PointMetric) -> bool {
 }
 
 impl ClusterCenters {
-    /// Every point alone, with coordinates in a unit.
+    /// Creates clusters of one point each, with coordinates in a unit.
     pub(super) fn new(point_metric: PointMetric, dim: usize, vectors: &[f64], unit: f64) -> Self {
         let n = vectors.len() / dim;
         let axes = if has_spread_by_axis(point_metric) { dim } else { 1 };
@@ -60,7 +62,7 @@ impl ClusterCenters {
         }
     }
 
-    /// The same, where coordinates go round after twice this.
+    /// Sets the half periods of periodic coordinates.
     pub(super) fn with_half_periods(self, halves: Option<&[f64]>, unit: f64) -> Self {
         Self {
             halves: halves.map(|halves| halves.iter().map(|half| half / unit).collect()),
@@ -72,7 +74,7 @@ impl ClusterCenters {
         self.halves.as_deref()
     }
 
-    /// The shorter way from y to x along an axis.
+    /// Computes the signed difference x − y along the shorter path of an axis.
     pub(super) fn way(&self, x: f64, y: f64, axis: usize) -> f64 {
         self.halves.as_ref().map_or(x - y, |halves| way(x, y, halves[axis]))
     }
@@ -89,7 +91,7 @@ impl ClusterCenters {
         &self.at
     }
 
-    /// The spread of all axes together; `None` where each has its own.
+    /// Returns the spreads over all axes; `None` if each axis has its own.
     pub(super) fn spreads(&self) -> Option<&[f64]> {
         (!has_spread_by_axis(self.point_metric)).then_some(&self.spread[..])
     }
@@ -98,7 +100,7 @@ impl ClusterCenters {
         &self.spread[a * self.dim..(a + 1) * self.dim]
     }
 
-    /// The kernel's sum for two clusters, which their distance increases with.
+    /// Computes the kernel's sum for two clusters, an increasing function of their distance.
     pub(super) fn rank(&self, a: usize, b: usize) -> f64 {
         let (x, y) = (self.center(a), self.center(b));
         match self.point_metric.kernel() {
@@ -111,7 +113,7 @@ impl ClusterCenters {
         }
     }
 
-    /// What the differences of two clusters along every axis are about on average.
+    /// Computes the approximate mean difference of two clusters along every axis.
     fn means_along_axes(&self, a: usize, b: usize) -> impl Iterator<Item = f64> {
         let centers = self.center(a).iter().zip(self.center(b)).enumerate();
         let squares = centers.map(|(k, (&x, &y))| self.way(x, y, k).powi(2));
@@ -138,7 +140,7 @@ impl Clusters for ClusterCenters {
         let share = self.size[gone] / total;
         self.size[keeps] = total;
         let axes = self.spread.len() / self.size.len();
-        // The mean of both, and what lies between their centers.
+        // The mean of both spreads, and the contribution of the distance between the centers.
         for k in 0..axes {
             let (v, w) = (self.spread[keeps * axes + k], self.spread[gone * axes + k]);
             self.spread[keeps * axes + k] = v + share * (w - v);

@@ -1,4 +1,4 @@
-//! Clusters in a metric without coordinates: a few of its points represent each.
+//! Clusters in a metric without coordinates, represented by a few of their points.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -12,36 +12,37 @@ use crate::seed::{generator, mixed};
 use crate::sets::DisjointSets;
 use crate::steps::DISTANCES;
 
-/// Most points that represent a cluster.
+/// Largest number of representatives of a cluster.
 const MOST: usize = 4;
 
 const NONE: u32 = u32::MAX;
 
-/// Near nodes that a node of a graph is linked to besides its neighbors.
+/// Number of nearest nodes that a node of a graph is linked to besides its neighbors.
 const NEAREST: usize = 8;
 
+/// Clusters represented by a few of their points.
 pub(super) struct Representatives<'a> {
     between: Box<dyn Fn(u32, u32) -> f64 + Sync + 'a>,
     points: Vec<[u32; MOST]>,
     size: Vec<u32>,
-    /// Pairs of near clusters, where a graph gives them.
+    /// Pairs of near clusters, for a graph.
     linked: Option<Vec<(u32, u32)>>,
-    /// Clusters that have merged since they were numbered.
+    /// Clusters merged since the last renumbering.
     into: DisjointSets,
 }
 
 impl<'a> Representatives<'a> {
-    /// Every point alone; all pairs are compared.
+    /// Creates clusters of one point each; all pairs are compared.
     pub(super) fn new(metric: &'a GroundMetric) -> Self {
         let between = |a: u32, b: u32| metric.distance(a as usize, b as usize);
         Self::of(metric.points(), Box::new(between), None)
     }
 
-    /// Every node of a graph alone, linked to its neighbors and to its nearest nodes; a merged cluster
-    /// takes over the links of its parts.
+    /// Creates clusters of one node each, linked to its neighbors and nearest nodes; a merged
+    /// cluster inherits the links of its parts.
     ///
     /// # Errors
-    /// Not enough memory for the labels that give distances, or `progress` asks to stop.
+    /// Not enough memory for the labels that give distances; `progress` cancels.
     pub(super) fn on_graph(
         metric: &'a GroundMetric,
         edges: &[(u32, u32, f64)],
@@ -78,7 +79,7 @@ impl<'a> Representatives<'a> {
         &points[..count]
     }
 
-    /// Every cluster with its nearest ones, all compared with all.
+    /// Finds the nearest clusters of every cluster by comparing all pairs.
     fn nearest(&self, k: usize, counter: &Counter<'_>) -> Result<Vec<(u32, u32)>> {
         let n = self.len();
         let nearest = |a: usize| {
@@ -109,7 +110,7 @@ impl Clusters for Representatives<'_> {
     fn distance(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (self.representatives(a), self.representatives(b));
         let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y)));
-        // A sum of shares: the sum of the distances may not be finite.
+        // A sum of shares, because the sum of the distances may overflow.
         let share = 1.0 / (a.len() * b.len()) as f64;
         all.map(|(x, y)| share * (self.between)(x, y)).sum()
     }
@@ -121,7 +122,7 @@ impl Clusters for Representatives<'_> {
         let mut rng = generator(mixed(u64::from(first[0]), u64::from(second[0])));
         let mut chosen = [NONE; MOST];
         for place in &mut chosen {
-            // Drawn by size, as points drawn from both together would be.
+            // Drawn in proportion to the sizes, as from the union of both clusters.
             let turn = rng.random_range(0..n + m) < n;
             let from = if second.is_empty() || (turn && !first.is_empty()) {
                 &mut first

@@ -41,17 +41,17 @@ fn assert_near(a: &[f64], b: &[f64]) {
     }
 }
 
-/// Everything compared with everything.
+/// All pairs are compared.
 fn complete() -> MergePlan {
     MergePlan { dense: usize::MAX, ..MergePlan::default() }
 }
 
-/// All links, but one merge after the other.
+/// All pairs are linked, and merged one after the other.
 fn linked() -> MergePlan {
     MergePlan { neighbors: 1_000, links: 1_000, dense: 1, ..MergePlan::default() }
 }
 
-/// So few links that neighbors are looked for again and again.
+/// So few links that neighbors are searched repeatedly.
 fn sparse() -> MergePlan {
     MergePlan { neighbors: 6, links: 9, dense: 20, ..MergePlan::default() }
 }
@@ -63,7 +63,7 @@ fn with_all_links_it_is_average_linkage() {
         let judge = leaf_distances(&linkage(&metric, Linkage::Average, &crate::silent).unwrap());
         assert_near(&leaf_distances(&tree_of(&metric, &complete())), &judge);
     }
-    // Along links clusters are centers and spreads, which know the mean of squares.
+    // Linked clusters are centers and spreads, which give the mean of squares.
     for (metric, seed) in [(SqEuclidean, 0), (Cosine, 1)] {
         let metric = points(3, random(3 * 150, seed), metric);
         let judge = leaf_distances(&linkage(&metric, Linkage::Average, &crate::silent).unwrap());
@@ -87,7 +87,7 @@ fn few_links_miss_little() {
         let metric = points(3, random(3 * 600, 4), metric);
         let (few, all) = (tree_of(&metric, &sparse()), tree_of(&metric, &complete()));
         let total = |tree: &Tree| tree.lengths().iter().sum::<f64>();
-        // All links of single points average Manhattan distances as they are.
+        // Links of single points average Manhattan distances exactly.
         let manhattan = metric.point_metric() == Some(Manhattan);
         let tolerance = if manhattan { 0.1 } else { 0.03 };
         let ratio = total(&few) / total(&all);
@@ -130,7 +130,7 @@ fn along_the_edges_of_a_graph_little_is_missed() {
 
 #[test]
 fn clusters_far_apart_are_found() {
-    // Six groups of 40 points in R⁵, in no order.
+    // Six groups of 40 points in R⁵, in random order.
     let mut rng = generator(5);
     let mut group: Vec<usize> = (0..240).map(|i| i % 6).collect();
     group.shuffle(&mut rng);
@@ -148,7 +148,7 @@ fn clusters_far_apart_are_found() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The judge looks at all pairs of points.
+    /// The reference is the mean over all pairs of points.
     #[test]
     fn centers_and_spreads_give_the_mean_over_all_pairs(
         n in 1usize..12, m in 1usize..12, dim in 1usize..6, seed: u64,
@@ -168,7 +168,7 @@ proptest! {
         }
     }
 
-    /// Duplicates, points on a line, and very few points make trees too.
+    /// Duplicates, points on a line, and very few points make valid trees.
     #[test]
     fn any_points_make_a_tree(n in 1usize..60, dim in 1usize..4, values in 1u32..6, seed: u64) {
         let coordinates: Vec<f64> =
@@ -195,7 +195,7 @@ fn manhattan_spreads_are_right_at_both_ends() {
     let alone = ClusterCenters::new(Manhattan, 3, &coordinates, 1.0);
     let exact = points(3, coordinates, Manhattan).distance(0, 1);
     assert!((alone.distance(0, 1) - exact).abs() < 1e-12);
-    // Two clusters around one place, and two far apart.
+    // Two clusters with the same center, and two far apart.
     for (offset, tolerance) in [(0.0, 0.05), (50.0, 0.001)] {
         let (n, dim) = (400, 2);
         let mut rng = generator(9);
@@ -275,7 +275,7 @@ fn representatives_are_points_of_their_cluster() {
     (1..20).for_each(|i| clusters.merge(0, i));
     (21..40).for_each(|i| clusters.merge(20, i));
     let mean = |a: usize, b: usize| clusters.distance(a, b);
-    // Sixteen distances of four points each, all of other clusters.
+    // Sixteen distances between four points of each cluster.
     assert!(mean(0, 20) > 0.0 && mean(0, 20) < 3.0);
     assert!((mean(0, 20) - mean(20, 0)).abs() < 1e-12);
 }

@@ -1,15 +1,17 @@
-//! The problem of [`solver`](super::solver), for many edges and few iterations: projected gradients
-//! with momentum, which is given up where it leads upwards (Nesterov 1983; O'Donoghue, Candès 2015).
+//! Solver for the problem of [`solver`](super::solver) with many edges and few iterations:
+//! projected gradients with momentum, which restarts where it leads uphill (Nesterov 1983;
+//! O'Donoghue, Candès 2015).
 //!
-//! Conjugate gradients stop at the first edge that reaches 0. Among the edges of a forest one always
-//! does, so that their first hundred steps lead next to nowhere; here all of them stop at 0 at once.
-//! It never gets to the last digits, but those are for labels that were seen.
+//! Conjugate gradients stop at the first edge that reaches 0. Among the edges of a forest one
+//! always does, so their first hundred steps make almost no progress; here all of these edges stop
+//! at 0 in one step. The solver never reaches the last digits, but these would only overfit the
+//! training labels.
 
 use super::solver::{BoundedLeastSquares, largest_curvature};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
 
-/// So many steps from `start`.
+/// Runs `steps` steps from `start`.
 pub(super) fn descend(
     problem: &BoundedLeastSquares<'_>,
     start: &[f64],
@@ -17,9 +19,9 @@ pub(super) fn descend(
     (task, progress): (&'static str, &Progress<'_>),
 ) -> Result<Vec<f64>> {
     let scale = problem.scale();
-    // One direction, that of all edges growing, has far more curvature than any other.
+    // One direction, in which all edges grow, has far more curvature than any other.
     let step = 1.0 / largest_curvature(problem, &scale, 1e-3);
-    // In the unit of the columns: an edge is y times its scale.
+    // In units of the columns: an edge is y times its scale.
     let mut y: Vec<f64> =
         start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect();
     let mut ahead = y.clone();
@@ -78,7 +80,7 @@ mod tests {
             let pairs = [(0, 1), (2, 3), (4, 5), (6, 7)];
             let factors = [1.0, 2.0, 0.5, 1.0];
             let design = Design::several(&trees, &measures, &pairs, &factors).unwrap();
-            // The same rows as the trees have one by one.
+            // The rows of the separate trees.
             let alone = trees.iter().zip(towards.chunks(11)).map(|(tree, x)| {
                 Design::surpluses(tree, &measures, &pairs, &factors).unwrap().apply(x)
             });

@@ -1,12 +1,12 @@
-//! Which sample uses which edge: the matrix of the least-squares problem, never stored for pairs of
-//! points.
+//! Design matrix of the least squares problem: which sample uses which edge; not stored for pairs
+//! of points.
 //!
 //! The distance of two points is linear in the edges, d(i, j) = h(i) + h(j) − 2h(lca) with h the
-//! distance from the root: one descent gives all h, and then a pair costs three numbers. Backwards,
-//! what belongs to all edges on all paths is put at i and j and taken off twice at lca, and one
-//! climb adds it up. Both are O(pairs + nodes), however deep the tree. Pairs of measures use an
-//! edge as much as mass is out of balance below it; those rows are stored, unless the measures are
-//! single points.
+//! distance from the root: one pass down the tree computes all h, and then a pair needs three
+//! numbers. The transpose adds a sample's value at i and j, subtracts it twice at lca, and one pass
+//! up the tree sums everything. Both are O(pairs + nodes), however deep the tree. For pairs of
+//! measures, the coefficient of an edge is the surplus of mass below it; those rows are stored,
+//! unless the measures are single points.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::parallel;
 use crate::rounding::SURPLUS;
 use crate::tree::Tree;
 
-/// Rows: samples. Columns: the nodes of a tree; the edge of the root is a column of zeros.
+/// Design matrix: rows are samples, columns are nodes of a tree; the root's column is 0.
 pub(super) struct Design {
     rows: usize,
     parent: Vec<u32>,
@@ -31,35 +31,35 @@ enum Samples {
         start: Vec<usize>,
         entries: Vec<(u32, f64)>,
     },
-    /// All shares, row after row, zeros included.
+    /// All shares, row by row, with explicit zeros.
     Dense(Vec<f32>),
-    /// Trees side by side: their columns one after another, the same rows in each.
+    /// Several trees: their columns one after the other, with the same rows.
     Several(Vec<Design>),
 }
 
 /// Pairs of points.
 struct Paths {
     paths: Vec<Path>,
-    /// Whether any path goes through the edge above a node.
+    /// Whether any path contains the edge above a node.
     used: Vec<bool>,
 }
 
-/// Two points, where they meet, and the row's factor.
+/// Path between two points, with their lowest common ancestor and the row's factor.
 struct Path {
     ends: [u32; 2],
-    meet: u32,
+    lca: u32,
     factor: f64,
 }
 
 impl Design {
-    /// One row for each pair of points: 1 at the edges between them.
+    /// Creates a row for each pair of points: 1 at the edges between them.
     pub(super) fn paths(tree: &Tree, pairs: &[(usize, usize)]) -> Self {
         let ends = pairs.iter().map(|&(i, j)| (i, j, 1.0));
         Self::new(tree, pairs.len(), Samples::Paths(paths(tree, ends)))
     }
 
-    /// One row for each pair of measures: |μ(T_v) − ρ(T_v)| at the edge above v, times the row's
-    /// factor.
+    /// Creates a row for each pair of measures: |μ(T_v) − ρ(T_v)| at the edge above v, times the
+    /// row's factor.
     pub(super) fn surpluses(
         tree: &Tree,
         measures: &Measures,
@@ -74,24 +74,22 @@ impl Design {
         Ok(Self::new(tree, pairs.len(), samples))
     }
 
-    /// Several trees that are summed: the rows of [`surpluses`](Self::surpluses) of each, side by
-    /// side.
+    /// Creates the design of a sum of several trees: the [`surpluses`](Self::surpluses) of each,
+    /// side by side.
     pub(super) fn several(
         trees: &[Tree],
         measures: &Measures,
         pairs: &[(usize, usize)],
         factors: &[f64],
     ) -> Result<Self> {
-        let one = |tree: &Tree| {
-            Ok(Self::surpluses(tree, measures, pairs, factors)?.dense_where_that_is_less())
-        };
+        let one = |tree: &Tree| Ok(Self::surpluses(tree, measures, pairs, factors)?.densified());
         let designs = parallel::try_map(trees.len(), |k| one(&trees[k]))?;
         let parent = designs.iter().flat_map(|design| design.parent.iter().copied()).collect();
         Ok(Self { rows: pairs.len(), parent, samples: Samples::Several(designs) })
     }
 
-    /// The rows of [`several`](Self::several) for trees with weights, times the lengths of edges, where only those that are
-    /// `free` have entries; and what the other edges add to each row.
+    /// Creates the design of a weighted sum of trees in which only the edges in `free` vary, each
+    /// relative to its length. Also returns the contribution of the other edges to each row.
     pub(super) fn of_some_edges(
         trees: &[Tree],
         weights: &[f64],
@@ -125,9 +123,9 @@ impl Design {
         Ok((Self { rows: data.len(), parent, samples: Samples::Several(designs) }, fixed))
     }
 
-    /// Measures on most points use most edges: their numbers without places, in single precision,
-    /// are a quarter of the memory and many times as fast.
-    fn dense_where_that_is_less(self) -> Self {
+    /// Converts to dense single precision if most entries are nonzero, as for measures on most
+    /// points: a quarter of the memory and many times as fast.
+    fn densified(self) -> Self {
         let columns = self.parent.len();
         match self.samples {
             Samples::Rows { start, entries } if 4 * entries.len() > self.rows * columns => {
@@ -143,12 +141,12 @@ impl Design {
         }
     }
 
-    /// The nodes of all trees.
+    /// Returns the number of nodes of all trees.
     pub(super) fn columns(&self) -> usize {
         self.parent.len()
     }
 
-    /// Bytes of what is stored.
+    /// Returns the bytes of the stored entries.
     pub(super) fn bytes(&self) -> usize {
         match &self.samples {
             Samples::Paths(Paths { paths, .. }) => size_of_val(&paths[..]),
@@ -166,21 +164,21 @@ impl Design {
         self.parent.len() - 1
     }
 
-    /// A·x.
+    /// Computes A·x.
     pub(super) fn apply(&self, x: &[f64]) -> Vec<f64> {
         match &self.samples {
             Samples::Paths(Paths { paths, used }) => {
                 let mut height = vec![0.0; x.len()];
                 for v in (0..self.root()).rev() {
-                    // Paths below an edge that none of them uses stay below: heights begin anew
-                    // there, so that long edges that no sample asks for cost no digits.
+                    // Heights restart at an edge that no path uses, so long edges without samples
+                    // cost no digits.
                     if used[v] {
                         height[v] = height[self.parent[v] as usize] + x[v];
                     }
                 }
                 let at = |v: u32| height[v as usize];
-                let sum = |&Path { ends: [i, j], meet, factor }: &Path| {
-                    factor * ((at(i) - at(meet)) + (at(j) - at(meet)))
+                let sum = |&Path { ends: [i, j], lca, factor }: &Path| {
+                    factor * ((at(i) - at(lca)) + (at(j) - at(lca)))
                 };
                 paths.iter().map(sum).collect()
             }
@@ -198,31 +196,30 @@ impl Design {
                 let columns = columns(designs);
                 let part = |k: usize| designs[k].apply(&x[columns[k].clone()]);
                 let parts: Vec<Vec<f64>> = parallel::map(designs.len(), part);
-                // In the order of the trees, whichever was done first.
+                // In the order of the trees, for any number of threads.
                 let sum = |row: usize| parts.iter().map(|part| part[row]).sum();
                 (0..self.rows).map(sum).collect()
             }
         }
     }
 
-    /// Aᵀ·r.
+    /// Computes Aᵀ·r.
     pub(super) fn transpose(&self, r: &[f64]) -> Vec<f64> {
         self.transpose_of(r, |share| share)
     }
 
-    /// Shortens the tree where no sample can tell.
+    /// Shortens the tree without changing any sample's distance.
     ///
-    /// Where no pair meets at a node, its edge is on exactly the paths of the edges below it: what
-    /// those have in common can as well be on the one edge above.
+    /// If no pair has its lowest common ancestor at a node, the node's edge is on exactly the paths
+    /// of the edges below it: their common length can move to the one edge above.
     pub(super) fn lift(&self, x: &mut [f64]) {
         let Samples::Paths(Paths { paths, used }) = &self.samples else { return };
         let mut met = vec![false; x.len()];
         for path in paths {
-            met[path.meet as usize] = true;
+            met[path.lca as usize] = true;
         }
         let mut shared = vec![f64::INFINITY; x.len()];
-        // Children come before parents: once v is reached, all below it is done but for what v
-        // takes.
+        // Children come before parents: when v is reached, all nodes below it are done.
         for v in 0..self.root() {
             if !met[v] && shared[v].is_finite() {
                 x[v] += shared[v];
@@ -240,15 +237,15 @@ impl Design {
         }
     }
 
-    /// The squared length of every column.
+    /// Computes the squared norm of every column.
     pub(super) fn squares(&self) -> Vec<f64> {
         if let Samples::Several(designs) = &self.samples {
             return designs.iter().flat_map(Self::squares).collect();
         }
         let mut sums = self.transpose_of(&vec![1.0; self.rows], |share| share * share);
         if let Samples::Paths(Paths { paths, used }) = &self.samples {
-            // What cancels leaves rounding, but an edge has no path, or at least the one that
-            // counts least.
+            // Cancellation leaves rounding errors, but a used edge has at least the path with the
+            // smallest factor.
             let least = paths.iter().map(|path| path.factor.powi(2)).fold(f64::INFINITY, f64::min);
             for (sum, used) in sums.iter_mut().zip(used) {
                 *sum = if *used { sum.max(least) } else { 0.0 };
@@ -257,7 +254,7 @@ impl Design {
         sums
     }
 
-    /// Σ over samples of r·share, at every node; `of` changes the shares.
+    /// Computes Σ over samples of r·share, at every node; `of` transforms the shares.
     fn transpose_of(&self, r: &[f64], of: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<f64> {
         if let Samples::Several(designs) = &self.samples {
             return parallel::map(designs.len(), |k| designs[k].transpose_of(r, of)).concat();
@@ -265,11 +262,11 @@ impl Design {
         let mut sums = vec![0.0; self.parent.len()];
         match &self.samples {
             Samples::Paths(Paths { paths, .. }) => {
-                for (r, &Path { ends: [i, j], meet, factor }) in r.iter().zip(paths) {
+                for (r, &Path { ends: [i, j], lca, factor }) in r.iter().zip(paths) {
                     let r = r * of(factor);
                     sums[i as usize] += r;
                     sums[j as usize] += r;
-                    sums[meet as usize] -= 2.0 * r;
+                    sums[lca as usize] -= 2.0 * r;
                 }
                 for v in 0..self.root() {
                     sums[self.parent[v] as usize] += sums[v];
@@ -288,15 +285,15 @@ impl Design {
                     both.for_each(|(sum, &share)| *sum += r * of(f64::from(share)));
                 }
             }
-            Samples::Several(_) => unreachable!("their sums stand side by side"),
+            Samples::Several(_) => unreachable!("each tree has its own sums"),
         }
-        // What has met all its partners is 0 up to rounding.
+        // At the root everything cancels up to rounding.
         sums[self.root()] = 0.0;
         sums
     }
 }
 
-/// The product of a row with x, in eight sums side by side.
+/// Computes the dot product of a row with x, in eight parallel sums.
 fn dense_dot(row: &[f32], x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (rows, xs) = (row.chunks_exact(8), x.chunks_exact(8));
@@ -310,7 +307,7 @@ fn dense_dot(row: &[f32], x: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The columns of each of several trees.
+/// Returns the column range of each tree.
 fn columns(designs: &[Design]) -> Vec<Range<usize>> {
     let mut end = 0;
     let next = |design: &Design| {
@@ -321,7 +318,7 @@ fn columns(designs: &[Design]) -> Vec<Range<usize>> {
     designs.iter().map(next).collect()
 }
 
-/// The paths between points, which may be one and the same.
+/// Creates the paths between pairs of points, which may coincide.
 fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths {
     let index = tree.index();
     let mut node = vec![0u32; tree.nodes() - tree.leaves()];
@@ -330,16 +327,15 @@ fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths 
     }
     let path = |(i, j, factor): (usize, usize, f64)| {
         let (a, b) = (index.rank[i] as usize, index.rank[j] as usize);
-        let meet =
-            if i == j { i as u32 } else { node[index.ancestor(a.min(b), a.max(b)) as usize] };
-        Path { ends: [i as u32, j as u32], meet, factor }
+        let lca = if i == j { i as u32 } else { node[index.ancestor(a.min(b), a.max(b)) as usize] };
+        Path { ends: [i as u32, j as u32], lca, factor }
     };
     let paths: Vec<Path> = ends.map(path).collect();
     let mut count = vec![0i64; tree.nodes()];
-    for Path { ends: [i, j], meet, .. } in &paths {
+    for Path { ends: [i, j], lca, .. } in &paths {
         count[*i as usize] += 1;
         count[*j as usize] += 1;
-        count[*meet as usize] -= 2;
+        count[*lca as usize] -= 2;
     }
     for v in 0..tree.root() {
         count[tree.parents()[v] as usize] += count[v];
@@ -347,8 +343,8 @@ fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths 
     Paths { used: count.iter().map(|&count| count > 0).collect(), paths }
 }
 
-/// The points of pairs of measures on one point each, with what an edge between them counts for;
-/// nothing where a measure has more points.
+/// Returns the points of pairs of single-point measures, with the coefficient of the edges between
+/// them; `None` if a measure has more points.
 fn single_points<'a>(
     measures: &'a Measures,
     pairs: &'a [(usize, usize)],
@@ -364,7 +360,7 @@ fn single_points<'a>(
     })
 }
 
-/// The surplus of mass below every node where there is one, for pairs of measures.
+/// Computes the nonzero surplus of mass below every node, for pairs of measures.
 fn imbalances(
     tree: &Tree,
     measures: &Measures,

@@ -1,9 +1,9 @@
-//! Edge lengths from labels that stay near what they were.
+//! Edge lengths fitted to labels with shrinkage towards their previous values.
 //!
-//! A few hundred labels cannot say what thousands of edges should be, but they can say by how much
-//! to believe them: the edges are shrunk towards those the tree had, and labels that were held back
-//! choose how hard. From hard to soft each solution starts the next, and the way ends once it leads
-//! nowhere: soft ones take hundreds of iterations and seldom win.
+//! A few hundred labels cannot determine thousands of edges, but they can determine how much to
+//! change them: edges are shrunk towards their previous lengths, and held-out labels choose the
+//! strength. Each solution is the start of the next, from strong to weak shrinkage, until the error
+//! increases: weak shrinkages take hundreds of iterations and seldom win.
 
 use std::slice::from_ref;
 
@@ -17,28 +17,30 @@ use crate::progress::{Progress, silent};
 use crate::steps::EDGES;
 use crate::tree::Tree;
 
-/// Shrinkages that are tried: from next to no change to next to none.
+/// Candidate shrinkages, from almost no change to almost no shrinkage.
 const TRIED: [f64; 7] = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6];
 
-/// Share of the labels that choose the shrinkage.
-const HELD_BACK: f64 = 0.25;
+/// Share of the labels that is held out to choose the shrinkage.
+const HELD_OUT: f64 = 0.25;
 
-/// The edges of `tree` that fit transport distances between measures, and stay near what they were:
+/// Fits the edges of a tree to transport distances between measures, with shrinkage towards their
+/// lengths:
 ///
 /// ```text
 /// min over x ≥ 0 of  Σ ((W_T − W₁)/W₁)² + μ·S Σ_v (x(v) − x₀(v))²
 /// ```
 ///
-/// where x₀ are the edges of `tree` (those of [`fit_points`](super::fit_points), say) times the
-/// median of W₁/W_T, and S is the sum of all squared coefficients of the first sum, so that μ has
-/// no unit: at 1 it outweighs all labels together. Labels near 0 count as in [`Loss::Relative`].
-/// Where μ is not given, several are tried, and those labels choose that were held back.
+/// where x₀ are the edges of `tree` (those of [`fit_points`](super::fit_points), for example) times
+/// the median of W₁/W_T, and S is the sum of all squared coefficients of the first sum, so that μ
+/// has no unit: at 1 it outweighs all labels together. Labels near 0 count as in
+/// [`Loss::Relative`]. If μ is not set, held-out labels choose it among several.
 ///
 /// # Errors
-/// Labels that are all 0, measures on other points, bad options, or [`Error::Cancelled`](crate::Error::Cancelled).
+/// Labels that are all 0; measures on other points; invalid options;
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 ///
 /// # Complexity
-/// O(entries) an iteration, for the nodes above the points of each pair, and as much memory; for
+/// O(entries) per iteration, for the nodes above the points of each pair, and as much memory; for
 /// measures on single points O(pairs + nodes).
 pub fn fit_labels(
     tree: &Tree,
@@ -49,7 +51,7 @@ pub fn fit_labels(
     fit_labels_as(EDGES, tree, data, options, progress)
 }
 
-/// [`fit_labels`] under the name of another task.
+/// Runs [`fit_labels`] under another task name.
 pub(in crate::fit) fn fit_labels_as(
     task: &'static str,
     tree: &Tree,
@@ -62,7 +64,7 @@ pub(in crate::fit) fn fit_labels_as(
     let shrinkage = if let Some(shrinkage) = options.shrinkage {
         shrinkage
     } else {
-        let parts = data.split(HELD_BACK, options.seed);
+        let parts = data.split(HELD_OUT, options.seed);
         choose_shrinkage(tree, &parts, options, (task, progress))?.1
     };
     let problem = LabelFit::new(from_ref(tree), data)?;
@@ -71,14 +73,15 @@ pub(in crate::fit) fn fit_labels_as(
     Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
 }
 
-/// The shrinkage whose edges do best on labels they have not seen, and those edges.
+/// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the tree
+/// with these edges, and the shrinkage.
 pub(in crate::fit) fn choose_shrinkage(
     tree: &Tree,
     parts: &(Labelled, Labelled),
     options: &EdgeOptions,
     progress: (&'static str, &Progress<'_>),
 ) -> Result<(Tree, f64)> {
-    // An edge that is not fitted to the last digit serves to choose.
+    // A low accuracy suffices to choose.
     let tolerance = options.tolerance.max(1e-5);
     let max_iterations = options.max_iterations.min(MOST_ITERATIONS);
     let rough = EdgeOptions { tolerance, max_iterations, ..options.clone() };
@@ -89,7 +92,7 @@ pub(in crate::fit) fn choose_shrinkage(
     Ok((trees.remove(0), shrinkage))
 }
 
-/// What several trees say about labelled pairs in the mean.
+/// Computes the mean distances of several trees for the labelled pairs.
 fn means(trees: &[Tree], data: &Labelled) -> Result<Vec<f64>> {
     let one = |tree: &Tree| tree.pairs(data.measures(), data.pairs(), &silent);
     let all = trees.iter().map(one).collect::<Result<Vec<_>>>()?;
@@ -97,10 +100,10 @@ fn means(trees: &[Tree], data: &Labelled) -> Result<Vec<f64>> {
     Ok((0..data.len()).map(mean).collect())
 }
 
-/// Iterations for one of the shrinkages that are tried.
+/// Largest number of iterations per candidate shrinkage.
 const MOST_ITERATIONS: usize = 100;
 
-/// Shrinkages in a row that may do worse.
+/// Number of consecutive shrinkages with a larger error that ends the search.
 const PATIENCE: usize = 1;
 
 fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
@@ -110,17 +113,17 @@ fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
     errors.sum()
 }
 
-/// The problem of [`fit_labels`] for any shrinkage, for the mean of one or more trees; not all
-/// labels are 0.
+/// Least squares problem of [`fit_labels`] for any shrinkage, for the mean of one or more trees;
+/// not all labels are 0.
 pub(super) struct LabelFit<'a> {
     trees: &'a [Tree],
     design: Design,
     target: Vec<f64>,
-    /// The edges of the trees, one tree after another, rescaled to the labels.
+    /// Edge lengths of the trees, one tree after the other, rescaled to the labels.
     towards: Vec<f64>,
     /// Sum of all squared coefficients.
     squares: f64,
-    /// What an edge of 1 means.
+    /// Unit of the edge lengths.
     unit: f64,
 }
 
@@ -131,8 +134,7 @@ impl<'a> LabelFit<'a> {
         let largest = data.distances().iter().copied().fold(0.0, f64::max);
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
-        // Lengths in units of label/mass, so that products with masses near 1 are near labels near
-        // 1.
+        // Lengths in units of label/mass, so that coefficients and targets are near 1.
         let unit = largest / mass;
         let importance = Loss::Relative.importance(data.distances());
         let count = trees.len() as f64;
@@ -148,15 +150,15 @@ impl<'a> LabelFit<'a> {
         Ok(Self { trees, target: target.collect(), towards, squares, unit, design })
     }
 
-    /// The shrinkage whose edges do best on labels they have not seen, and the trees with them.
-    /// `solve` takes a shrinkage and where to start.
+    /// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the
+    /// trees with these edges, and the shrinkage. `solve` is called with a shrinkage and a start.
     pub(super) fn choose(
         &self,
         tried: &[f64],
-        (train, held_back): &(Labelled, Labelled),
+        (train, held_out): &(Labelled, Labelled),
         solve: impl Fn(f64, &[f64]) -> Result<Vec<f64>>,
     ) -> Result<(Vec<Tree>, f64)> {
-        let judge = if held_back.is_empty() { train } else { held_back };
+        let judge = if held_out.is_empty() { train } else { held_out };
         let mut best: Option<(f64, Vec<Tree>, f64)> = None;
         let (mut edges, mut worse) = (self.towards.clone(), 0);
         for &shrinkage in tried {
@@ -172,16 +174,16 @@ impl<'a> LabelFit<'a> {
                 }
             }
         }
-        let (_, trees, shrinkage) = best.expect("shrinkages were tried");
+        let (_, trees, shrinkage) = best.expect("there is a candidate");
         Ok((trees, shrinkage))
     }
 
-    /// Bytes of what the problem stores.
+    /// Returns the bytes of the stored problem.
     pub(super) fn bytes(&self) -> usize {
         self.design.bytes()
     }
 
-    /// The edges of the trees, rescaled to the labels.
+    /// Returns the edge lengths of the trees, rescaled to the labels.
     pub(super) fn towards(&self) -> &[f64] {
         &self.towards
     }
@@ -206,7 +208,7 @@ impl<'a> LabelFit<'a> {
         solve(&self.problem(shrinkage), from, options, progress)
     }
 
-    /// The trees with other edges.
+    /// Returns the trees with other edge lengths.
     pub(super) fn with_edges(&self, edges: &[f64]) -> Result<Vec<Tree>> {
         let mut rest = edges;
         let next = |tree: &Tree| {

@@ -1,7 +1,8 @@
-//! Edge lengths for a tree whose shape is fixed: fitted to the distances of [points](fit_points),
-//! or to [labels](fit_labels), of one tree or of [several together](fit_together). `new_edges`: those of new leaves, the others fixed;
-//! `design`: which sample uses which edge; `solver`: bounded conjugate
-//! gradients.
+//! Edge lengths for trees of fixed shape: fitted to the distances of [points](fit_points), or to
+//! [labels](fit_labels), for one tree or [several together](fit_together).
+//!
+//! `new_edges`: edges of new leaves, with the others fixed; `design`: design matrix; `solver`:
+//! bounded conjugate gradients; `accelerated`: projected gradients with momentum.
 
 mod accelerated;
 mod design;

@@ -1,4 +1,4 @@
-//! Lengths for the edges of new leaves, in trees whose other edges stay.
+//! Lengths of the edges of new leaves, in trees whose other edges are fixed.
 
 use super::design::Design;
 use super::points::EdgeOptions;
@@ -9,28 +9,29 @@ use crate::progress::Progress;
 use crate::steps::EDGES;
 use crate::tree::Tree;
 
-/// How hard edges are held where they start; at 1 that outweighs all labels together.
+/// Strength of the shrinkage towards the start; at 1 it outweighs all labels together.
 const SHRINKAGE: f64 = 1e-3;
 
-/// The factor by which all new edges may change together.
+/// Range of the common factor of all new edges.
 const FACTORS: [f64; 2] = [0.2, 5.0];
 
-/// Labels below this share of the largest are those of copies, and left out.
+/// Labels below this share of the largest belong to copies of points and are left out.
 const LEAST_LABEL: f64 = 1e-9;
 
-/// Trees with weights whose leaves from `old` on are new: the edges with no old leaf below and a length x₀ above 0
-/// become x₀·z, all others stay as they are, to the bit.
+/// Fits the edges of new leaves in weighted trees whose leaves from `old` on are new: edges with no
+/// old leaf below and a length x₀ above 0 become x₀·z; all others keep their lengths, bit for bit.
 ///
 /// ```text
 /// min over z ≥ 0 of  Σ ((W_T − W)/W)² + μ·S Σ_v (z(v) − f)²
 /// ```
 ///
-/// over labels W, where f is the one factor that fits best and S the sum of all squared coefficients. An edge is held by
-/// its share and not by its length, so that short edges of a cluster of new points stay short where long labels
-/// have a say.
+/// over labels W, where f is the one factor with the best fit and S the sum of all squared
+/// coefficients. Shrinkage is relative to an edge's length, so that short edges in a cluster of new
+/// points stay short if long labels contribute.
 ///
 /// # Complexity
-/// O(entries) an iteration, for the nodes above the points of each pair in each tree, and as much memory.
+/// O(entries) per iteration, for the nodes above the points of each pair in each tree, and as much
+/// memory.
 pub(crate) fn fit_new_edges(
     trees: &[Tree],
     weights: &[f64],
@@ -75,14 +76,15 @@ pub(crate) fn fit_new_edges(
     trees.iter().zip(&free).map(refitted).collect()
 }
 
-/// The factor of new edges that brings what they add nearest to what is missing.
+/// Returns the factor of new edges that minimizes the squared residual.
 fn one_factor(found: &[f64], missing: &[f64]) -> f64 {
     let product: f64 = found.iter().zip(missing).map(|(f, m)| f * m).sum();
     let squares: f64 = found.iter().map(|f| f * f).sum();
     if squares > 0.0 { (product / squares).clamp(FACTORS[0], FACTORS[1]) } else { 1.0 }
 }
 
-/// Whether each edge has a length, new leaves below and no old one. An edge of length 0 belongs to a copy of a point.
+/// Returns whether each edge has a positive length, and only new leaves below. Edges of length 0
+/// belong to copies of points.
 fn new_edges(tree: &Tree, old: usize) -> Vec<bool> {
     let mut free: Vec<bool> = (0..tree.nodes()).map(|v| v >= old).collect();
     for v in 0..tree.root() {
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn only_edges_without_old_leaves_are_fitted() {
-        // Points 0 and 1 are old; 2 and 3 hang together from the edge above 1.
+        // Points 0 and 1 are old; 2 and 3 share a parent on the edge above 1.
         let tree = Tree::from_newick("(a:1,(b:1,(c:1,d:1):1):1);").unwrap();
         assert_eq!(
             new_edges(&tree, 2),
@@ -109,7 +111,7 @@ mod tests {
             "{:?}",
             tree.parents()
         );
-        // The truth: c and d have edges of 2 and 3, and 0.5 above both.
+        // True lengths: edges of 2 and 3 for c and d, and 0.5 above both.
         let mut truth = tree.lengths().to_vec();
         (truth[2], truth[3], truth[4]) = (2.0, 3.0, 0.5);
         let truth = tree.with_lengths(truth).unwrap();

@@ -1,20 +1,20 @@
-//! Edge lengths for a tree whose shape is fixed.
+//! Edge lengths fitted to the distances of points.
 //!
-//! Tree distances are linear in the edges, so the best edges for given distances are a non-negative
-//! least squares problem (Yamada, Takezawa, Sato, Bao, Kozareva, Ravi 2022, *Approximating
-//! 1-Wasserstein Distance with Trees*):
+//! Tree distances are linear in the edges, so the best edges for given distances solve a
+//! non-negative least squares problem (Yamada, Takezawa, Sato, Bao, Kozareva, Ravi 2022,
+//! *Approximating 1-Wasserstein Distance with Trees*):
 //!
 //! ```text
 //! min over x ≥ 0 of  ½ Σ_(i,j) (d_T(i, j) − d(i, j))² + λ Σ_v x(v)
 //! ```
 //!
 //! over sampled pairs of points, with distances divided by their maximum. On a quadtree this is
-//! qTWD, on a cluster tree cTWD. The price λ is on the sum over all pairs, as there: with 100,000
+//! qTWD, on a cluster tree cTWD. As in the paper, λ applies to the sum over all pairs: with 100,000
 //! pairs and λ = 10⁻³ it only decides between edges that fit equally well.
 //!
-//! Points alone are not what is asked in the end. [`fit_labels`](super::fit_labels) takes transport
-//! distances between measures instead and moves the edges no farther from the solution for points
-//! than the labels pay for.
+//! Distances of points are only a substitute for transport distances.
+//! [`fit_labels`](super::fit_labels) uses transport distances between measures instead, and moves
+//! the edges away from the solution for points only as far as the labels justify.
 
 use super::design::Design;
 use super::solver::{BoundedLeastSquares, solve};
@@ -29,20 +29,20 @@ use crate::tree::Tree;
 /// Options of [`fit_points`] and [`fit_labels`](super::fit_labels).
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeOptions {
-    /// Price of length, for distances divided by their maximum; 0 is plain non-negative least
+    /// Price λ of length, for distances divided by their maximum; 0 is plain non-negative least
     /// squares (default: 10⁻³).
     pub lambda: f64,
-    /// Pairs of points to draw (default: 100,000; all pairs where there are fewer).
+    /// Number of pairs of points to draw (default: 100,000; all pairs if there are fewer).
     pub pairs: usize,
-    /// How hard [`fit_labels`](super::fit_labels) holds on to the edges it starts from, or `None`
-    /// to try several on a part of the labels that is held back (default).
+    /// Strength of the shrinkage of [`fit_labels`](super::fit_labels) towards the initial edges;
+    /// `None` (the default) chooses it by held-out labels.
     pub shrinkage: Option<f64>,
-    /// Stop when no edge alone would move by more than this share of the largest distance
-    /// (default: 10⁻⁷).
+    /// Tolerance: stop when no edge alone would move by more than this share of the largest
+    /// distance (default: 10⁻⁷).
     pub tolerance: f64,
-    /// Most iterations (default: 10,000).
+    /// Largest number of iterations (default: 10,000).
     pub max_iterations: usize,
-    /// Seed of the pairs drawn (default: 0).
+    /// Seed of the random pairs (default: 0).
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ impl Default for EdgeOptions {
 }
 
 impl EdgeOptions {
-    /// What [`Default`] gives.
+    /// Default options.
     pub(crate) const DEFAULT: Self = Self {
         lambda: 1e-3,
         pairs: 100_000,
@@ -72,27 +72,27 @@ impl EdgeOptions {
     }
 }
 
-/// A tree with fitted edges, and how well they are fitted.
+/// A tree with fitted edges, and the quality of the fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedEdges {
-    /// The tree.
+    /// Tree with the fitted edges.
     pub tree: Tree,
-    /// By how much any edge would still move if it were optimized alone, as a share of the largest
-    /// distance: 0 at the optimum (the residual of its Karush–Kuhn–Tucker conditions).
+    /// Residual of the Karush–Kuhn–Tucker conditions: the largest move of an edge if it were
+    /// optimized alone, as a share of the largest distance; 0 at the optimum.
     pub kkt: f64,
-    /// Iterations of the solver.
+    /// Number of iterations.
     pub iterations: usize,
 }
 
-/// The edges of `tree` that fit the distances between points best.
+/// Fits the edges of a tree to the distances between points.
 ///
-/// An edge that no sampled pair uses gets length 0. `progress` counts iterations.
+/// An edge that no sampled pair uses has length 0. `progress` counts iterations.
 ///
 /// # Errors
-/// A tree over another number of points, bad options, or [`Error::Cancelled`].
+/// A tree over another number of points; invalid options; [`Error::Cancelled`].
 ///
 /// # Complexity
-/// O(pairs + nodes) an iteration; some hundred iterations for N in the thousands.
+/// O(pairs + nodes) per iteration; some hundred iterations for N in the thousands.
 ///
 /// # Example
 /// ```
@@ -142,7 +142,7 @@ pub fn fit_points(
     Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
 }
 
-/// The lengths the tree has, times the one factor that fits best.
+/// Returns the tree's own lengths times the one factor that fits best.
 fn scaled_start(tree: &Tree, design: &Design, target: &[f64]) -> Vec<f64> {
     let longest = tree.lengths().iter().copied().fold(0.0, f64::max);
     let unit = if longest > 0.0 { longest } else { 1.0 };

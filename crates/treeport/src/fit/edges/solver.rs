@@ -4,21 +4,21 @@
 //! ½ Σ (Ax − d)² + λ Σ x + ½ μ Σ (x − x₀)²
 //! ```
 //!
-//! by conjugate gradients on the edges above 0, with a projected step where the way leads below 0
-//! and a step along the held edges where letting them go promises more (MPRGP: Dostál, Schöberl
-//! 2005, *Minimizing quadratic functions subject to bound constraints*). Every column is scaled to
-//! length 1 first. Nested edges are nearly the same column, and there coordinate descent would need
-//! thousands of rounds.
+//! by conjugate gradients on the edges above 0 (the free set), with a projected step where an edge
+//! would become negative, and a step along the active edges where releasing them decreases the
+//! objective more (MPRGP: Dostál, Schöberl 2005, *Minimizing quadratic functions subject to bound
+//! constraints*). Columns are first scaled to norm 1. Nested edges have almost equal columns, for
+//! which coordinate descent would need thousands of rounds.
 //!
-//! How good the answer is, is measured: [`Solved::kkt`] is by how much any edge would still move if
-//! it were optimized alone.
+//! The accuracy of the solution is measured: [`Solved::kkt`] is the largest move of an edge if it
+//! were optimized alone.
 
 use super::design::Design;
 use super::points::EdgeOptions;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
 
-/// The problem; `towards` has one x₀ for every column.
+/// Problem data; `towards` has x₀ for every column.
 pub(super) struct BoundedLeastSquares<'a> {
     pub(super) design: &'a Design,
     pub(super) target: &'a [f64],
@@ -28,13 +28,14 @@ pub(super) struct BoundedLeastSquares<'a> {
 }
 
 impl BoundedLeastSquares<'_> {
-    /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
+    /// Returns the reciprocal norm of each column; 0 if no sample uses the edge, which then stays
+    /// 0.
     pub(super) fn scale(&self) -> Vec<f64> {
         let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
         self.design.squares().iter().map(|c| inverse(c + self.shrinkage)).collect()
     }
 
-    /// The slope at edges y·scale, by y.
+    /// Computes the gradient with respect to y at edges y·scale.
     pub(super) fn gradient(&self, y: &[f64], scale: &[f64]) -> Vec<f64> {
         let x: Vec<f64> = y.iter().zip(scale).map(|(y, s)| y * s).collect();
         let mut residual = self.design.apply(&x);
@@ -47,7 +48,7 @@ impl BoundedLeastSquares<'_> {
         slope
     }
 
-    /// H·p, with H = S(AᵀA + μ)S.
+    /// Computes H·p, with H = S(AᵀA + μ)S.
     fn curvature(&self, p: &[f64], scale: &[f64]) -> Vec<f64> {
         let x: Vec<f64> = p.iter().zip(scale).map(|(p, s)| p * s).collect();
         let mut out = self.design.transpose(&self.design.apply(&x));
@@ -58,9 +59,9 @@ impl BoundedLeastSquares<'_> {
     }
 }
 
-/// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
-/// entries above 0 has a share of the vector that belongs to it. It is looked for until it grows by
-/// no more than a share of `enough`.
+/// Returns an upper estimate of the largest eigenvalue of H by power iteration. The entries of H
+/// are at least 0, so a positive start has a component along its eigenvector. Stops when the
+/// relative change is below `enough`.
 pub(super) fn largest_curvature(
     problem: &BoundedLeastSquares<'_>,
     scale: &[f64],
@@ -83,60 +84,60 @@ pub(super) fn largest_curvature(
     1.2 * value.max(1.0)
 }
 
-/// Edges, and how close to optimal they are.
+/// A solution with its residual.
 pub(super) struct Solved {
     pub(super) x: Vec<f64>,
-    /// The largest |x − max(0, x − g/c)| over edges with gradient g and curvature c.
+    /// Largest |x − max(0, x − g/c)| over edges with gradient g and curvature c.
     pub(super) kkt: f64,
     pub(super) iterations: usize,
 }
 
-/// Products between two fresh gradients, which forget what rounding has gathered.
+/// Iterations between two exact gradients, which remove accumulated rounding errors.
 const REFRESH: usize = 50;
 
-/// Curvature below this is rounding: columns have length 1.
+/// Curvature below this is a rounding error: columns have norm 1.
 const FLAT: f64 = 1e-13;
 
-/// How much more the held edges must promise than the free ones to be let go.
+/// Ratio of the decreases on active and free edges above which active edges are released.
 const PROPORTION: f64 = 1.0;
 
-/// Solves from `start` until the residual is at most the tolerance or the iterations are used up.
+/// Solves from `start` until the residual is at most the tolerance or the iterations are exhausted.
 pub(super) fn solve(
     problem: &BoundedLeastSquares<'_>,
     start: &[f64],
     options: &EdgeOptions,
     (task, progress): (&'static str, &Progress<'_>),
 ) -> Result<Solved> {
-    let mut state = Search::new(problem, start);
+    let mut state = SolverState::new(problem, start);
     let mut iterations = 0;
     while state.kkt() > options.tolerance && iterations < options.max_iterations {
         state.step();
         iterations += 1;
         if iterations % REFRESH == 0 {
-            state.forget_rounding();
+            state.remove_rounding();
             if !progress(&State::new(task, iterations, None)) {
                 return Err(Error::Cancelled);
             }
         }
     }
-    state.take_gradient();
+    state.compute_gradient();
     let (x, kkt) = (state.x(), state.kkt());
     Ok(Solved { x, kkt, iterations })
 }
 
-/// A point y = x/scale ≥ 0 with its gradient there and the direction it goes next.
-struct Search<'a> {
+/// Iterate y = x/scale ≥ 0 with its gradient and the next search direction.
+struct SolverState<'a> {
     problem: &'a BoundedLeastSquares<'a>,
-    /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
+    /// Reciprocal norm of each column; 0 if no sample uses the edge, which then stays 0.
     scale: Vec<f64>,
     y: Vec<f64>,
     gradient: Vec<f64>,
     direction: Vec<f64>,
-    /// A projected step of this size never goes up.
+    /// Step size at which a projected step never increases the objective.
     safe: f64,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SolverState<'a> {
     fn new(problem: &'a BoundedLeastSquares<'a>, start: &[f64]) -> Self {
         let scale = problem.scale();
         let y = start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 });
@@ -152,9 +153,9 @@ impl<'a> Search<'a> {
         self.y.iter().zip(&self.scale).map(|(y, s)| y * s).collect()
     }
 
-    /// Forgets rounding, and shortens the tree where only λ can tell: along directions without
-    /// curvature hundreds of edges have to go, and each would take an iteration.
-    fn forget_rounding(&mut self) {
+    /// Removes rounding errors, and shortens the tree where only λ determines lengths: directions
+    /// without curvature concern hundreds of edges, and each would take an iteration.
+    fn remove_rounding(&mut self) {
         if self.problem.lambda > 0.0 && self.problem.shrinkage == 0.0 {
             let mut x = self.x();
             self.problem.design.lift(&mut x);
@@ -165,33 +166,33 @@ impl<'a> Search<'a> {
             }
             self.refresh();
         } else {
-            self.take_gradient();
+            self.compute_gradient();
         }
     }
 
-    /// The gradient from scratch, and the steepest way down over the free edges.
+    /// Computes the exact gradient, and restarts at the steepest descent over the free edges.
     fn refresh(&mut self) {
-        self.take_gradient();
+        self.compute_gradient();
         self.direction = self.free();
     }
 
-    fn take_gradient(&mut self) {
+    fn compute_gradient(&mut self) {
         self.gradient = self.problem.gradient(&self.y, &self.scale);
     }
 
-    /// The gradient over edges above 0.
+    /// Returns the gradient on free edges (those above 0).
     fn free(&self) -> Vec<f64> {
         let free = |(g, y): (&f64, &f64)| if *y > 0.0 { *g } else { 0.0 };
         self.gradient.iter().zip(&self.y).map(free).collect()
     }
 
-    /// The gradient over edges held at 0 that want to grow.
-    fn held(&self) -> Vec<f64> {
-        let held = |(g, y): (&f64, &f64)| if *y > 0.0 { 0.0 } else { g.min(0.0) };
-        self.gradient.iter().zip(&self.y).map(held).collect()
+    /// Returns the gradient on active edges (those at 0) that would grow.
+    fn active(&self) -> Vec<f64> {
+        let active = |(g, y): (&f64, &f64)| if *y > 0.0 { 0.0 } else { g.min(0.0) };
+        self.gradient.iter().zip(&self.y).map(active).collect()
     }
 
-    /// The largest move of an edge that is optimized alone, in the unit of the targets.
+    /// Returns the largest move of an edge if it were optimized alone, in units of the targets.
     fn kkt(&self) -> f64 {
         let alone =
             |v: usize| self.scale[v] * (self.y[v] - (self.y[v] - self.gradient[v]).max(0.0));
@@ -199,35 +200,35 @@ impl<'a> Search<'a> {
     }
 
     fn step(&mut self) {
-        let (free, held) = (self.free(), self.held());
-        // What a safe step over the free edges would change, edges that hit 0 on the way cut short.
+        let (free, active) = (self.free(), self.active());
+        // Decrease of a safe step over the free edges, with edges that reach 0 cut short.
         let reduced = |v: usize| free[v] * free[v].min(self.y[v] / self.safe);
         let promise: f64 = (0..free.len()).map(reduced).sum();
-        if dot(&held, &held) > PROPORTION * PROPORTION * promise {
-            self.release(&held);
+        if dot(&active, &active) > PROPORTION * PROPORTION * promise {
+            self.release(&active);
         } else {
             self.conjugate();
         }
     }
 
-    /// Lets the held edges go, as far as that pays.
-    fn release(&mut self, held: &[f64]) {
-        let product = self.problem.curvature(held, &self.scale);
-        let curve = dot(held, &product);
-        let along = if curve > 0.0 { dot(&self.gradient, held) / curve } else { self.safe };
-        self.advance(along, held, &product);
+    /// Releases active edges with an optimal step.
+    fn release(&mut self, active: &[f64]) {
+        let product = self.problem.curvature(active, &self.scale);
+        let curve = dot(active, &product);
+        let along = if curve > 0.0 { dot(&self.gradient, active) / curve } else { self.safe };
+        self.advance(along, active, &product);
         self.direction = self.free();
     }
 
-    /// A step of conjugate gradients, cut off where an edge reaches 0 and then projected.
+    /// Takes a conjugate gradient step, cut off and then projected where an edge reaches 0.
     fn conjugate(&mut self) {
         let direction = std::mem::take(&mut self.direction);
         let product = self.problem.curvature(&direction, &self.scale);
         let curve = dot(&direction, &product);
         let flat = curve <= FLAT * dot(&direction, &direction);
         let wanted = if flat { f64::INFINITY } else { dot(&self.gradient, &direction) / curve };
-        let room = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { f64::INFINITY };
-        let limit = self.y.iter().zip(&direction).map(room).fold(f64::INFINITY, f64::min);
+        let step_to_zero = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { f64::INFINITY };
+        let limit = self.y.iter().zip(&direction).map(step_to_zero).fold(f64::INFINITY, f64::min);
         if wanted <= limit && wanted.is_finite() {
             self.advance(wanted, &direction, &product);
             let free = self.free();
@@ -246,7 +247,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// y − along·p, and the gradient there.
+    /// Moves to y − along·p, and updates the gradient.
     fn advance(&mut self, along: f64, p: &[f64], product: &[f64]) {
         for v in 0..p.len() {
             self.y[v] = (self.y[v] - along * p[v]).max(0.0);

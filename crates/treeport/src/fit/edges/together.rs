@@ -1,9 +1,9 @@
 //! Edge lengths of all trees of a forest, fitted to labels together.
 //!
-//! The mean of trees is linear in all their edges, so what [`fit_labels`](super::fit_labels) does
-//! for one tree is the same least squares problem for several, with as many more edges. On maps it
-//! did better than weights of the same trees; beside edges fitted tree by tree it was not measured
-//! but for 40 points of a test, where both were even.
+//! The mean of trees is linear in all their edges, so [`fit_labels`](super::fit_labels) generalizes
+//! to the same least squares problem with more edges. On maps it had smaller errors than weights of
+//! the same trees; against edges fitted tree by tree it was only compared in a test with 40 points,
+//! where both were equal.
 
 use super::accelerated::descend;
 use super::labels::LabelFit;
@@ -16,43 +16,41 @@ use crate::progress::Progress;
 use crate::steps::EDGES;
 use crate::tree::Tree;
 
-/// Shrinkages that are tried, from hard to soft.
+/// Candidate shrinkages, from strong to weak.
 const TRIED: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
 
-/// Steps for each of them.
+/// Steps per shrinkage.
 const STEPS: usize = 40;
 
-/// Bytes of the problem at the most; where labels need more, evenly spaced ones are taken.
+/// Largest size of the problem in bytes; if labels need more, an evenly spaced subset is used.
 const MOST_BYTES: usize = 1 << 29;
 
-/// Share of the labels that choose the shrinkage.
-const HELD_BACK: f64 = 0.2;
+/// Share of the labels that is held out to choose the shrinkage.
+const HELD_OUT: f64 = 0.2;
 
-/// The forest with the edges of all its trees fitted to labels together, and trees that count the
-/// same:
+/// Fits the edges of all trees of a forest to labels together; trees get equal weights:
 ///
 /// ```text
 /// min over x ≥ 0 of  Σ ((Σ_k W_k/K − W₁)/W₁)² + μ·S Σ_k Σ_v (x_k(v) − x₀_k(v))²
 /// ```
 ///
-/// in the notation of [`fit_labels`](super::fit_labels). `options` says how hard the edges are held
-/// (or labels held back choose) and the seed; 40 steps are done for every
-/// shrinkage on the way to that one, from hard to soft. The weights that the forest had go into the
-/// edges it starts from.
+/// in the notation of [`fit_labels`](super::fit_labels). `options` has the seed and the shrinkage,
+/// which held-out labels choose if it is not set; each shrinkage from the strongest down to that
+/// one takes 40 steps. The weights of the forest become factors of its initial edges.
 ///
 /// # Errors
-/// Labels that are all 0, measures on other points, bad options, too little memory, or
+/// Labels that are all 0; measures on other points; invalid options; too little memory;
 /// [`Error::Cancelled`](crate::Error::Cancelled).
 ///
 /// # Complexity
-/// O(trees · entries) an iteration, for the nodes above the points of each pair, and as much
-/// memory, up to half a gigabyte: of more labels only so many are used.
+/// O(trees · entries) per iteration, for the nodes above the points of each pair, and as much
+/// memory, up to half a gigabyte: of more labels, a subset is used.
 ///
 /// # Example
 /// ```
 /// use treeport::fit::{EdgeOptions, fit_together};
 /// use treeport::{Forest, GroundMetric, Labelled, PointMetric, Tree, silent};
-/// // Neither tree alone can tell the middle from both ends; their mean can.
+/// // Neither tree alone can represent all three distances; their mean can.
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0], PointMetric::Euclidean)?;
 /// let left = Tree::from_newick("((a:1,b:1):1,c:2);")?;
 /// let right = Tree::from_newick("(a:2,(b:1,c:1):1);")?;
@@ -77,20 +75,20 @@ pub fn fit_together(
     let shrinkage = if let Some(shrinkage) = options.shrinkage {
         shrinkage
     } else {
-        let parts = data.split(HELD_BACK, options.seed);
+        let parts = data.split(HELD_OUT, options.seed);
         choose_together(&forest, &parts, progress)?.1
     };
     fit_together_at(&forest, shrinkage, data, progress)
 }
 
-/// The shrinkage whose edges do best on labels they have not seen, and the forest with those edges;
-/// trees count the same.
+/// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the
+/// equally weighted forest with these edges, and the shrinkage.
 pub(in crate::fit) fn choose_together(
     forest: &Forest,
-    (train, held_back): &(Labelled, Labelled),
+    (train, held_out): &(Labelled, Labelled),
     progress: &Progress<'_>,
 ) -> Result<(Forest, f64)> {
-    let parts = (affordable(forest, train)?, held_back.clone());
+    let parts = (affordable(forest, train)?, held_out.clone());
     let problem = LabelFit::new(forest.trees(), &parts.0)?;
     let solve = |shrinkage: f64, edges: &[f64]| {
         descend(&problem.problem(shrinkage), edges, STEPS, (EDGES, progress))
@@ -99,7 +97,7 @@ pub(in crate::fit) fn choose_together(
     Ok((Forest::uniform(trees)?, shrinkage))
 }
 
-/// The forest with edges fitted as hard as told; trees count the same.
+/// Fits the edges with the given shrinkage; trees get equal weights.
 pub(in crate::fit) fn fit_together_at(
     forest: &Forest,
     shrinkage: f64,
@@ -107,16 +105,16 @@ pub(in crate::fit) fn fit_together_at(
     progress: &Progress<'_>,
 ) -> Result<Forest> {
     let data = affordable(forest, data)?;
-    let harder = TRIED.into_iter().filter(|&tried| tried > shrinkage);
+    let stronger = TRIED.into_iter().filter(|&tried| tried > shrinkage);
     let problem = LabelFit::new(forest.trees(), &data)?;
     let mut edges = problem.towards().to_vec();
-    for shrinkage in harder.chain([shrinkage]) {
+    for shrinkage in stronger.chain([shrinkage]) {
         edges = descend(&problem.problem(shrinkage), &edges, STEPS, (EDGES, progress))?;
     }
     Forest::uniform(problem.with_edges(&edges)?)
 }
 
-/// A forest with the same mean, whose trees have equal weights.
+/// Returns a forest with the same mean whose trees have equal weights.
 fn with_equal_weights(forest: &Forest) -> Result<Forest> {
     let count = forest.trees().len() as f64;
     let scaled = |(tree, weight): (&Tree, &f64)| tree.scaled(weight * count);
@@ -124,7 +122,7 @@ fn with_equal_weights(forest: &Forest) -> Result<Forest> {
     Forest::uniform(trees.collect::<Result<_>>()?)
 }
 
-/// As many of the labels as [`MOST_BYTES`] allow, judged by a few of them.
+/// Returns as many of the labels as [`MOST_BYTES`] permits, estimated from a few of them.
 fn affordable(forest: &Forest, data: &Labelled) -> Result<Labelled> {
     let few = data.some(16);
     let each = LabelFit::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);

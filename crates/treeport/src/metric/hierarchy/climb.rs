@@ -1,4 +1,4 @@
-//! Single pairs: everything above the one end and above the other, and the best place to meet.
+//! Distances of single pairs: two upward searches, and their best meeting node.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,55 +9,55 @@ use rayon::prelude::*;
 use super::Hierarchy;
 use crate::metric::graph::Heap;
 
-/// The positions above a node and how far they are, lowest first.
+/// Positions reached by an upward search with their distances, lowest first.
 type Label = Vec<(u32, f64)>;
 
-/// The memory of climbs: `distance` is infinite between them.
+/// Workspace of upward searches; `distance` is infinite between them.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct Workspace {
     distance: Vec<f64>,
     queue: BinaryHeap<Reverse<u32>>,
     heap: Heap,
 }
 
-/// A hierarchy, and memory of as many numbers as it has nodes, which the next one takes over.
+/// A hierarchy with a workspace of as many numbers as it has nodes; the workspace is reused.
 struct Climber<'a> {
     hierarchy: &'a Hierarchy,
-    memory: Memory,
+    workspace: Workspace,
 }
 
 impl Drop for Climber<'_> {
     fn drop(&mut self) {
-        // After a panic it may hold half a climb.
+        // After a panic the workspace may hold an unfinished search.
         if !std::thread::panicking() {
-            self.hierarchy.idle().push(std::mem::take(&mut self.memory));
+            self.hierarchy.workspaces().push(std::mem::take(&mut self.workspace));
         }
     }
 }
 
 impl Hierarchy {
-    /// The distance between two nodes.
+    /// Computes the distance between two nodes.
     pub(in crate::metric) fn distance(&self, i: usize, j: usize) -> f64 {
         let mut out = [0.0];
         Climber::new(self).run(i, &[(i, j)], &mut out);
         out[0]
     }
 
-    /// The distances from a node to some others.
+    /// Computes the distances from a node to some others.
     pub(in crate::metric) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         let pairs: Vec<(usize, usize)> = to.iter().map(|&j| (i, j as usize)).collect();
         Climber::new(self).run(i, &pairs, out);
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Memory>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn workspaces(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        self.workspaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The distances of the given pairs, in parallel; a run of pairs with the same first node
-    /// climbs from it once.
+    /// Computes the distances of the given pairs, in parallel; a run of pairs with the same first
+    /// node needs one upward search from it.
     ///
     /// # Complexity
-    /// What lies above each second node: a few hundred nodes of a road network.
+    /// One upward search from each second node: a few hundred nodes of a road network.
     pub(in crate::metric) fn pairs(&self, pairs: &[(usize, usize)]) -> Vec<f64> {
         let mut out = vec![0.0; pairs.len()];
         let chunks = pairs.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK));
@@ -75,17 +75,17 @@ impl Hierarchy {
     }
 }
 
-/// Pairs that a thread takes at a time.
+/// Pairs per chunk of a thread.
 const CHUNK: usize = 256;
 
 impl<'a> Climber<'a> {
     fn new(hierarchy: &'a Hierarchy) -> Self {
-        let mut memory = hierarchy.idle().pop().unwrap_or_default();
-        memory.distance.resize(hierarchy.position.len(), f64::INFINITY);
-        Self { hierarchy, memory }
+        let mut workspace = hierarchy.workspaces().pop().unwrap_or_default();
+        workspace.distance.resize(hierarchy.position.len(), f64::INFINITY);
+        Self { hierarchy, workspace }
     }
 
-    /// The distances from a node to the second nodes of some pairs.
+    /// Computes the distances from a node to the second nodes of some pairs.
     fn run(&mut self, from: usize, pairs: &[(usize, usize)], out: &mut [f64]) {
         let mut source = self.climb(from);
         self.cross_core(&mut source);
@@ -94,11 +94,12 @@ impl<'a> Climber<'a> {
         }
     }
 
-    /// Visits positions from low to high, so that each is final when it is left.
+    /// Runs an upward search, in increasing order of positions, so that each distance is final when
+    /// it is read.
     fn climb(&mut self, node: usize) -> Label {
         let mut label = Label::new();
         let first = self.hierarchy.position(node as u32);
-        let Memory { distance, queue, .. } = &mut self.memory;
+        let Workspace { distance, queue, .. } = &mut self.workspace;
         distance[first as usize] = 0.0;
         queue.push(Reverse(first));
         while let Some(Reverse(position)) = queue.pop() {
@@ -121,14 +122,14 @@ impl<'a> Climber<'a> {
         label
     }
 
-    /// Carries a label from where it enters the core to all of the core.
+    /// Extends a label from where it enters the core to all of the core.
     fn cross_core(&mut self, label: &mut Label) {
         let outside = label.partition_point(|entry| (entry.0 as usize) < self.hierarchy.core);
         if outside == label.len() {
             return;
         }
         let core = self.hierarchy.core;
-        let Memory { distance, heap, .. } = &mut self.memory;
+        let Workspace { distance, heap, .. } = &mut self.workspace;
         for (position, here) in label.drain(outside..) {
             distance[position as usize] = here;
         }
@@ -138,7 +139,7 @@ impl<'a> Climber<'a> {
     }
 }
 
-/// The shortest way over a position that both labels have.
+/// Returns the length of the shortest path over a position in both labels.
 fn meeting(a: &[(u32, f64)], b: &[(u32, f64)]) -> f64 {
     let (mut i, mut j, mut best) = (0, 0, f64::INFINITY);
     while i < a.len() && j < b.len() {

@@ -1,13 +1,13 @@
-//! Nodes taken out of a graph one after the other, least important first.
+//! Node contraction, least important node first.
 //!
-//! Contracting a node v puts a shortcut of length ℓ(a, v) + ℓ(v, b) between two of its neighbors
-//! wherever no path around v is as short; distances between the nodes that remain do not change.
-//! Which node is next is a matter of speed alone: one that adds few arcs for those it removes, whose
-//! arcs stand for few edges, and whose neighbors were not contracted before it, so that nodes go
-//! evenly all over the graph.
+//! Contracting a node v adds a shortcut of length ℓ(a, v) + ℓ(v, b) between two of its neighbors
+//! unless a path that avoids v (a witness) is as short; distances between the remaining nodes do
+//! not change. The order affects speed alone. Nodes are preferred that add few arcs relative to
+//! those they remove, whose arcs represent few edges, and whose neighbors were not contracted
+//! before, so that contraction spreads evenly over the graph.
 //!
-//! The search for a path around v gives up after [`MOST_SETTLED`] nodes. A shortcut too many costs
-//! time, none is ever missing.
+//! The witness search gives up after [`MOST_SETTLED`] nodes. An unnecessary shortcut costs time; no
+//! necessary one is ever missing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::metric::graph::Heap;
 use crate::progress::Counter;
 
-/// A way to a neighbor that stands for so many edges of the graph.
+/// An arc to a neighbor that represents some number of edges of the graph.
 #[derive(Clone, Copy)]
 struct Link {
     to: u32,
@@ -24,39 +24,39 @@ struct Link {
     length: f64,
 }
 
-/// A shortcut between two neighbors of the node that is contracted.
+/// A shortcut between two neighbors of the contracted node.
 type Shortcut = (u32, Link);
 
-/// What is left of a graph, and where everything that was taken out of it went.
+/// State of a contraction: the remaining graph, and the contracted nodes.
 pub(super) struct Contraction {
-    /// Neighbors that remain; of a contracted node those it had at that moment.
+    /// Remaining neighbors; for a contracted node, its neighbors at that moment.
     links: Vec<Vec<Link>>,
-    /// Contracted nodes in their order.
+    /// Contracted nodes in order.
     pub(super) order: Vec<u32>,
-    /// How many contractions lie below a node, one on another.
+    /// Length of the longest chain of contractions below a node.
     level: Vec<u32>,
     contracted: Vec<bool>,
-    /// Links of the nodes that remain, each counted at both ends.
+    /// Number of links of the remaining nodes; each link counts at both ends.
     remaining: usize,
-    search: Search,
+    search: WitnessSearch,
 }
 
-/// The memory of a search: `distance` is infinite wherever `touched` does not say otherwise.
-struct Search {
+/// Workspace of a witness search; `distance` is infinite except at the nodes in `touched`.
+struct WitnessSearch {
     distance: Vec<f64>,
-    /// How long a path to a node may be to make a shortcut needless; −1 where none is looked for.
-    enough: Vec<f64>,
-    /// Nodes to which a path is still looked for.
+    /// Longest path to a node that makes a shortcut unnecessary; −1 for nodes that are not targets.
+    limit: Vec<f64>,
+    /// Number of targets without a witness so far.
     open: usize,
     touched: Vec<u32>,
     heap: Heap,
 }
 
 impl Contraction {
-    /// Contracts nodes until the rest is so dense that it does not pay; the rest is the core.
+    /// Contracts nodes until the rest, the core, is so dense that contraction does not pay off.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) when `counter`, which counts nodes, asks to stop.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `counter`, which counts nodes, cancels.
     pub(super) fn new(
         nodes: usize,
         edges: &[(u32, u32, f64)],
@@ -67,9 +67,9 @@ impl Contraction {
             links[a as usize].push(Link { to: b, edges: 1, length });
             links[b as usize].push(Link { to: a, edges: 1, length });
         }
-        let search = Search {
+        let search = WitnessSearch {
             distance: vec![f64::INFINITY; nodes],
-            enough: vec![-1.0; nodes],
+            limit: vec![-1.0; nodes],
             open: 0,
             touched: vec![],
             heap: Heap::new(),
@@ -86,7 +86,7 @@ impl Contraction {
         Ok(this)
     }
 
-    /// Neighbors of a node and the lengths of the ways to them.
+    /// Returns the neighbors of a node with the lengths of the links.
     pub(super) fn links(&self, node: u32) -> impl ExactSizeIterator<Item = (u32, f64)> + '_ {
         self.links[node as usize].iter().map(|link| (link.to, link.length))
     }
@@ -95,7 +95,7 @@ impl Contraction {
         self.contracted[node]
     }
 
-    /// Priorities are worked out again when a node comes up, and count only then.
+    /// Contracts nodes by priority; priorities are updated lazily, when a node reaches the top.
     fn run(&mut self, counter: &Counter<'_>) -> Result<()> {
         let mut shortcuts = Vec::new();
         if self.has_hubs() {
@@ -104,21 +104,21 @@ impl Contraction {
         let most_links = self.remaining + self.remaining / 4;
         let mut queue = BinaryHeap::with_capacity(self.links.len());
         for v in 0..self.links.len() as u32 {
-            // At first as if there were never a path around.
+            // Initial estimate: every pair of neighbors needs a shortcut.
             let links = self.links[v as usize].len() as u64;
             queue.push(Reverse((1000 * links.saturating_sub(1), v)));
         }
-        let mut looked_at = 0usize;
+        let mut visited = 0usize;
         while let Some(Reverse((_, v))) = queue.pop() {
-            looked_at += 1;
-            if looked_at.is_multiple_of(COUNTED) {
+            visited += 1;
+            if visited.is_multiple_of(COUNTED) {
                 counter.add(0)?;
             }
             if self.remaining > most_links {
                 return Ok(());
             }
             if self.links[v as usize].len() > MOST_LINKS {
-                continue; // it stays in the core
+                continue; // such a node stays in the core
             }
             let priority = self.priority(v, &mut shortcuts);
             if queue.peek().is_some_and(|next| (priority, v) > next.0) {
@@ -133,15 +133,16 @@ impl Contraction {
         Ok(())
     }
 
-    /// Whether some nodes have so many neighbors that looking through them again and again takes
-    /// longer than the searches that a hierarchy saves: stars, social networks.
+    /// Returns whether some nodes have so many neighbors that repeated scans of them take longer
+    /// than the searches that a hierarchy saves: stars, social networks.
     fn has_hubs(&self) -> bool {
         let squares = |list: &Vec<Link>| (list.len() as u64).saturating_mul(list.len() as u64);
         let all: u64 = self.links.iter().map(squares).fold(0, u64::saturating_add);
         all > MOST_SQUARES * (self.links.len() + self.remaining) as u64
     }
 
-    /// How late a node should go, and the shortcuts that it would leave now.
+    /// Computes the priority of a node (small ones go first) and the shortcuts that its contraction
+    /// needs now.
     fn priority(&mut self, v: u32, shortcuts: &mut Vec<Shortcut>) -> u64 {
         shortcuts.clear();
         let links = std::mem::take(&mut self.links[v as usize]);
@@ -159,23 +160,23 @@ impl Contraction {
             + share(added_edges, removed_edges)
     }
 
-    /// Shortcuts from one neighbor of `v` to others of which no path around `v` is as short.
+    /// Finds the shortcuts from one neighbor of `v` to others without a witness path around `v`.
     fn shortcuts_from(&mut self, v: u32, from: &Link, to: &[Link], out: &mut Vec<Shortcut>) {
         if to.is_empty() {
             return;
         }
         for link in to {
-            self.search.enough[link.to as usize] = from.length + link.length;
+            self.search.limit[link.to as usize] = from.length + link.length;
         }
         self.search.open = to.len();
         let farthest = to.iter().map(|link| link.length).fold(0.0, f64::max) + from.length;
-        self.search.around(v, from.to, farthest, &self.links);
+        self.search.find_witnesses(v, from.to, farthest, &self.links);
         for link in to {
-            let length = self.search.enough[link.to as usize];
+            let length = self.search.limit[link.to as usize];
             if length >= 0.0 {
                 let edges = from.edges.saturating_add(link.edges);
                 out.push((from.to, Link { to: link.to, edges, length }));
-                self.search.enough[link.to as usize] = -1.0;
+                self.search.limit[link.to as usize] = -1.0;
             }
         }
     }
@@ -199,7 +200,7 @@ impl Contraction {
         self.order.push(v);
     }
 
-    /// Adds a link, or shortens the one that is there: it was longer, or it had been a path around.
+    /// Adds a link, or replaces an existing one, which was longer or was itself a witness.
     fn join(&mut self, from: u32, link: Link) {
         let links = &mut self.links[from as usize];
         if let Some(known) = links.iter_mut().find(|known| known.to == link.to) {
@@ -211,9 +212,9 @@ impl Contraction {
     }
 }
 
-impl Search {
-    /// Looks for short enough paths that do not pass `v`, up to `farthest` and [`MOST_SETTLED`].
-    fn around(&mut self, v: u32, from: u32, farthest: f64, links: &[Vec<Link>]) {
+impl WitnessSearch {
+    /// Searches witness paths that avoid `v`, up to length `farthest` and [`MOST_SETTLED`] nodes.
+    fn find_witnesses(&mut self, v: u32, from: u32, farthest: f64, links: &[Vec<Link>]) {
         self.reach(from, 0.0);
         let mut settled = 0;
         while let Some(Reverse((bits, node))) = self.heap.pop() {
@@ -245,22 +246,22 @@ impl Search {
             self.touched.push(node);
         }
         self.distance[at] = distance;
-        if distance <= self.enough[at] {
-            self.enough[at] = -1.0;
+        if distance <= self.limit[at] {
+            self.limit[at] = -1.0;
             self.open -= 1;
         }
         self.heap.push(Reverse((distance.to_bits(), node)));
     }
 }
 
-/// Nodes between two reports.
+/// Nodes between two progress reports.
 const COUNTED: usize = 256;
 
-/// Nodes that a search for a path around a node settles.
+/// Largest number of nodes that a witness search settles.
 const MOST_SETTLED: usize = 60;
 
-/// Mean square of the number of neighbors up to which a graph is contracted.
+/// Mean squared number of neighbors up to which a graph is contracted.
 const MOST_SQUARES: u64 = 500;
 
-/// A node with more neighbors stays in the core.
+/// Nodes with more neighbors stay in the core.
 const MOST_LINKS: usize = 48;

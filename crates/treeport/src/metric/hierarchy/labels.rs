@@ -1,19 +1,19 @@
-//! A label for every node: the distance between any two in a fraction of a microsecond.
+//! Hub labels: the distance between any two nodes in a fraction of a microsecond.
 //!
-//! The label of a node lists some nodes above it, its hubs, and how far they are, so that a
-//! shortest path between any two nodes passes a hub that both have (Cohen, Halperin, Kaplan, Zwick
-//! 2003; from a hierarchy: Abraham, Delling, Goldberg, Werneck 2012). From high to low: the hubs of a
-//! node are those of the nodes right above it and itself, without those to which its other hubs
-//! know a shorter way.
+//! The label of a node lists some nodes above it, its hubs, with their distances, so that a
+//! shortest path between any two nodes passes a common hub (Cohen, Halperin, Kaplan, Zwick 2003;
+//! from a hierarchy: Abraham, Delling, Goldberg, Werneck 2012). Labels are computed from high to
+//! low: the candidates of a node are the node itself and the hubs of the nodes directly above it; a
+//! candidate is pruned if the path over another hub is shorter.
 //!
 //! # Invariant
-//! Left out is only what is longer than a path by more than [`rounding::PATHS`], so that rounding takes no hub
-//! from a shortest path of fewer than some thousand arcs of the hierarchy: distances are those of a
-//! search up to rounding.
+//! Pruning requires that the other path is shorter by more than [`rounding::PATHS`], so rounding
+//! prunes no hub of a shortest path of fewer than some thousand arcs of the hierarchy: distances
+//! are those of a search up to rounding.
 //!
 //! # Complexity
-//! Some 50 to 100 hubs a node on roads. It takes the product of a node's candidates and their labels
-//! to make one: New York's roads (264,346 nodes) in seconds.
+//! About 50 to 100 hubs per node on roads. Computing a label takes the product of the number of
+//! candidates and the length of their labels: seconds for New York's roads (264,346 nodes).
 
 use super::Hierarchy;
 use crate::error::Result;
@@ -23,10 +23,10 @@ use crate::progress::{Counter, Progress};
 use crate::rounding;
 use crate::steps::PATHS;
 
-/// Hubs and their distances, of every position of a hierarchy.
+/// Hubs and their distances, for every position of a hierarchy.
 pub(crate) struct Labels {
     position: Vec<u32>,
-    /// Where the label of a position is; labels lie from high positions to low ones.
+    /// Bounds of the label of a position; labels are stored from high positions to low ones.
     start: Vec<usize>,
     end: Vec<usize>,
     hub: Vec<u32>,
@@ -34,11 +34,11 @@ pub(crate) struct Labels {
 }
 
 impl Hierarchy {
-    /// The labels of all nodes; nothing where the core is too large for labels to be short.
+    /// Computes the labels of all nodes, or `None` if the core is too large for short labels.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory), and [`Error::Cancelled`](crate::Error::Cancelled) when
-    /// `progress`, which counts nodes, asks to stop.
+    /// [`Error::Memory`](crate::Error::Memory); [`Error::Cancelled`](crate::Error::Cancelled) if
+    /// `progress`, which counts nodes, cancels.
     pub(in crate::metric) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
         let n = self.position.len();
         if n - self.core > MOST_CORE {
@@ -63,7 +63,7 @@ impl Hierarchy {
         Ok(Some(labels))
     }
 
-    /// The distances from a position of the core to all of the core.
+    /// Computes the distances from a position of the core to all of the core.
     fn in_core(&self, position: usize) -> Vec<f64> {
         let mut distance = vec![f64::INFINITY; self.position.len() - self.core];
         distance[position - self.core] = 0.0;
@@ -72,23 +72,23 @@ impl Hierarchy {
     }
 }
 
-/// Nodes of a core that may have each other as hubs: all of them are in every label.
+/// Largest core for labels: its nodes are mutual hubs and occur in every label.
 const MOST_CORE: usize = 100;
 
-/// Landmarks of a graph without a hierarchy.
+/// Number of landmarks of a graph without a hierarchy.
 const LANDMARKS: usize = 64;
 
-/// Nodes between two reports.
+/// Nodes between two progress reports.
 const COUNTED: usize = 256;
 
-/// Hubs that a node may have; `distance` is infinite wherever `hubs` does not say otherwise.
+/// Candidate hubs of a node; `distance` is infinite except at the nodes in `hubs`.
 struct Candidates {
     distance: Vec<f64>,
     hubs: Vec<u32>,
 }
 
 impl Candidates {
-    fn offer(&mut self, hub: u32, distance: f64) {
+    fn add(&mut self, hub: u32, distance: f64) {
         let known = &mut self.distance[hub as usize];
         if known.is_infinite() {
             self.hubs.push(hub);
@@ -96,23 +96,23 @@ impl Candidates {
         *known = known.min(distance);
     }
 
-    /// The hubs of the positions right above, and the position itself.
+    /// Collects the hubs of the positions directly above, and the position itself.
     fn collect(&mut self, hierarchy: &Hierarchy, labels: &Labels, position: usize) {
         if position >= hierarchy.core {
             let distances = hierarchy.in_core(position);
-            (hierarchy.core as u32..).zip(distances).for_each(|(hub, d)| self.offer(hub, d));
+            (hierarchy.core as u32..).zip(distances).for_each(|(hub, d)| self.add(hub, d));
             return;
         }
-        self.offer(position as u32, 0.0);
+        self.add(position as u32, 0.0);
         for (up, length) in hierarchy.arcs(position) {
             for (hub, distance) in labels.of(up) {
-                self.offer(hub, length + distance);
+                self.add(hub, length + distance);
             }
         }
         self.hubs.sort_unstable();
     }
 
-    /// Appends those to which no other knows a shorter way, and forgets all.
+    /// Appends the candidates that are not pruned as a label, and clears the candidates.
     fn store(&mut self, labels: &mut Labels, position: usize) -> Result<()> {
         let step = format_args!("the labels of a graph of {} nodes", labels.position.len());
         memory::grow(&mut labels.hub, step, self.hubs.len(), INSTEAD)?;
@@ -135,17 +135,17 @@ impl Candidates {
     }
 }
 
-/// What to do without labels.
-const INSTEAD: &str = "take single linkage, which looks at the edges alone";
+/// Advice if labels do not fit into memory.
+const INSTEAD: &str = "use single linkage, which needs the edges alone";
 
 impl Labels {
-    /// Hubs, lowest first, and their distances.
+    /// Iterates over the hubs of a position, lowest first, with their distances.
     fn of(&self, position: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
         let row = self.start[position]..self.end[position];
         self.hub[row.clone()].iter().copied().zip(self.distance[row].iter().copied())
     }
 
-    /// The distance between two nodes.
+    /// Computes the distance between two nodes.
     pub(crate) fn between(&self, a: u32, b: u32) -> f64 {
         let row = |v: u32| {
             let position = self.position[v as usize] as usize;
@@ -165,8 +165,9 @@ impl Labels {
         best
     }
 
-    /// Distances to a few nodes, the same for all: what a path past one of them takes, which is at
-    /// least the distance. The next landmark is the node farthest from those before it.
+    /// Computes the distances of all nodes to a few landmarks, as labels: the shortest path over a
+    /// landmark is an upper bound of a distance. Each landmark is the node farthest from those
+    /// before it.
     pub(in crate::metric) fn of_landmarks(graph: &Graph, counter: &Counter<'_>) -> Result<Self> {
         let n = graph.len();
         let count = LANDMARKS.min(n);
@@ -194,7 +195,7 @@ impl Labels {
         })
     }
 
-    /// Hubs of a node in the mean.
+    /// Returns the mean number of hubs per node.
     #[cfg(test)]
     pub(super) fn mean_length(&self) -> f64 {
         self.hub.len() as f64 / self.position.len() as f64

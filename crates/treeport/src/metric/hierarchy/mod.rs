@@ -1,27 +1,26 @@
 //! Distances between some nodes of a large graph, without a search of all of it.
 //!
-//! A contraction hierarchy (Geisberger, Sanders, Schultes, Delling 2008): nodes are taken out one
-//! after the other with shortcuts in their place (`contract`), and every node keeps its ways to the
-//! nodes that went after it. A shortest path then climbs from its source and descends to its
-//! target, so that a question looks at a few hundred nodes of a road network.
+//! A contraction hierarchy (Geisberger, Sanders, Schultes, Delling 2008): nodes are contracted one
+//! after the other and replaced by shortcuts (`contract`); every node keeps its arcs to the nodes
+//! contracted later. A shortest path then goes up from its source and down to its target, so that a
+//! query visits a few hundred nodes of a road network.
 //!
-//! Two ways to ask. Single pairs climb from both ends and meet ([`pairs`](Hierarchy::pairs)). Many
-//! sources against many targets share what they climb through: one part of the hierarchy is laid
-//! out for all and swept up and down for eight sources at a time (`sweep`, after PHAST: Delling,
-//! Goldberg, Nowatzyk, Werneck 2011).
+//! There are two kinds of queries. Single pairs search upward from both ends and meet
+//! ([`pairs`](Hierarchy::pairs)). Many sources against many targets share the part of the hierarchy
+//! above them, which is swept up and down for eight sources at a time (`sweep`, after PHAST:
+//! Delling, Goldberg, Nowatzyk, Werneck 2011).
 //!
-//! Graphs without a hierarchy, such as random ones, soon have more shortcuts than edges. There the
-//! contraction stops, and what is left, the core, is searched by Dijkstra. Graphs with hubs are all
-//! core.
+//! Graphs without a hierarchy, such as random ones, soon have more shortcuts than edges.
+//! Contraction then stops, and Dijkstra searches the rest, the core. Graphs with hubs are all core.
 //!
 //! # Rounding
-//! Lengths are added up along the same paths as Dijkstra does it, but shortcuts first, and of two
-//! paths whose lengths differ by rounding either may be found. So distances agree with a search up
-//! to rounding: 10⁻¹⁵ relatively as a rule, 10⁻¹² at most where it was tried. They are the same for
+//! Lengths are added up along the same paths as in Dijkstra's search, but shortcuts first, and of
+//! two paths whose lengths differ by rounding either may be found. Distances therefore agree with a
+//! search up to rounding: usually 10⁻¹⁵ relatively, at most 10⁻¹² in tests. They are the same for
 //! any number of threads, and every sum has fewer terms than Dijkstra's.
 //!
 //! # Complexity
-//! New York's roads (264,346 nodes): 5 s to build on one core, 700,000 arcs; Florida's (1,070,376)
+//! New York's roads (264,346 nodes): 5 s to build on one core, 700,000 arcs; Florida's (1,070,376):
 //! 10 s and 2.3 million. Street grids are harder: 200 × 200 takes 2 s.
 
 mod climb;
@@ -31,7 +30,7 @@ mod sweep;
 
 use std::sync::Mutex;
 
-use climb::Memory;
+use climb::Workspace;
 use contract::Contraction;
 pub(crate) use labels::Labels;
 
@@ -40,30 +39,30 @@ use crate::memory;
 use crate::progress::{Counter, Progress};
 use crate::steps::PATHS;
 
-/// About what the contraction takes for a node and for an edge of a road network, in bytes.
+/// Approximate memory of a contraction per node and per edge of a road network, in bytes.
 const BYTES: (u64, u64) = (250, 100);
 
-/// Every node's ways up, by positions: the order in which nodes were contracted, the core last.
+/// Upward arcs of every position; positions are in the order of contraction, the core last.
 pub(crate) struct Hierarchy {
-    /// The position of a node.
+    /// Position of every node.
     position: Vec<u32>,
     /// Bounds of the arcs of a position.
     start: Vec<usize>,
-    /// Arcs to higher positions; in the core to all neighbors there.
+    /// Arcs to higher positions; in the core, to all neighbors in the core.
     to: Vec<u32>,
     length: Vec<f64>,
-    /// The first position of the core.
+    /// First position of the core.
     core: usize,
-    /// Memory of climbs that are over, for those to come.
-    idle: Mutex<Vec<Memory>>,
+    /// Pool of workspaces of finished queries.
+    workspaces: Mutex<Vec<Workspace>>,
 }
 
 impl Hierarchy {
-    /// Contracts a graph with its edges given once, without loops or parallels.
+    /// Contracts a graph whose edges are given once, without loops or parallel edges.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory), and [`Error::Cancelled`](crate::Error::Cancelled) when
-    /// `progress`, which counts nodes, asks to stop.
+    /// [`Error::Memory`](crate::Error::Memory); [`Error::Cancelled`](crate::Error::Cancelled) if
+    /// `progress`, which counts nodes, cancels.
     pub(super) fn new(
         nodes: usize,
         edges: &[(u32, u32, f64)],
@@ -88,14 +87,14 @@ impl Hierarchy {
             to: Vec::with_capacity(arcs),
             length: Vec::with_capacity(arcs),
             core,
-            idle: Mutex::default(),
+            workspaces: Mutex::default(),
         };
         this.start.push(0);
         let mut row = Vec::new();
         for &v in &order {
             row.clear();
             row.extend(contraction.links(v).map(|(to, length)| (this.position(to), length)));
-            // Nearer memory first.
+            // Arcs in memory order.
             row.sort_unstable_by_key(|arc| arc.0);
             this.to.extend(row.iter().map(|arc| arc.0));
             this.length.extend(row.iter().map(|arc| arc.1));
@@ -108,7 +107,7 @@ impl Hierarchy {
         self.position[node as usize]
     }
 
-    /// Positions that lead on from here, and how far they are.
+    /// Iterates over the arcs of a position with their lengths.
     #[inline]
     fn arcs(&self, position: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = self.start[position]..self.start[position + 1];

@@ -1,9 +1,9 @@
-//! Many sources against many targets.
+//! Distances from many sources to many targets.
 //!
-//! The positions above any of the sources and targets are laid out one after the other with their
-//! arcs. An upward sweep from low to high positions carries the distances of eight sources at a
-//! time, side by side; Dijkstra carries them through the core, if there is one; a downward sweep
-//! brings them to the targets.
+//! The positions above any source or target are stored consecutively with their arcs. An upward
+//! sweep, from low to high positions, propagates the distances of eight sources at a time, in
+//! lanes; Dijkstra propagates them through the core, if there is one; a downward sweep propagates
+//! them to the targets.
 
 use rayon::prelude::*;
 
@@ -12,33 +12,33 @@ use std::cmp::Reverse;
 use super::Hierarchy;
 use crate::metric::graph::Heap;
 
-/// Sources that are swept side by side.
+/// Sources per sweep.
 const LANES: usize = 8;
 
-/// The distances of eight sources.
+/// Distances of eight sources.
 type Lanes = [f64; LANES];
 
-/// A part of the hierarchy: everything above some nodes, numbered from low to high.
+/// Part of the hierarchy above some nodes, numbered from low to high.
 struct Part<'a> {
     hierarchy: &'a Hierarchy,
     start: Vec<usize>,
     to: Vec<u32>,
     length: Vec<f64>,
-    /// Whether a place lies above a target, so that it is swept downwards.
+    /// Whether a place lies above a target, so that the downward sweep visits it.
     above_target: Vec<bool>,
-    /// The first place in the core.
+    /// First place in the core.
     core: usize,
     sources: Vec<u32>,
     targets: Vec<u32>,
 }
 
 impl Hierarchy {
-    /// The distances from some nodes to others, row after row, in parallel over rows.
+    /// Computes the distances from some nodes to others, row by row, in parallel over rows.
     ///
     /// # Complexity
     /// O(part) for every eight sources, where the part is what lies above sources and targets, and
-    /// a search of the core for every source; 5 bytes for every node of the graph, and 64 for
-    /// every node of the part on each thread.
+    /// a search of the core for every source; 5 bytes per node of the graph, and 64 per node of the
+    /// part on each thread.
     pub(in crate::metric) fn block(&self, sources: &[usize], targets: &[usize], out: &mut [f64]) {
         if targets.is_empty() {
             return;
@@ -60,7 +60,7 @@ impl Hierarchy {
         );
     }
 
-    /// Dijkstra in the core, from all nodes with a distance at once.
+    /// Runs Dijkstra's search in the core, from all nodes with a finite distance.
     pub(super) fn search_core(&self, distance: &mut [f64], heap: &mut Heap) {
         let reached = distance.iter().enumerate().filter(|(_, d)| d.is_finite());
         heap.extend(reached.map(|(at, d)| Reverse((d.to_bits(), at as u32))));
@@ -80,7 +80,7 @@ impl Hierarchy {
     }
 }
 
-/// What [`above`] says of a position.
+/// Marks of positions in [`above`].
 const UNSEEN: u8 = 0;
 const SEEN: u8 = 1;
 const ABOVE_TARGET: u8 = 2;
@@ -94,7 +94,7 @@ impl<'a> Part<'a> {
         positions.sort_unstable();
         let core = positions.partition_point(|&p| (p as usize) < hierarchy.core);
         if positions.len() > core {
-            // One way into the core leads to all of it.
+            // The core is connected: it is needed entirely or not at all.
             positions.truncate(core);
             positions.extend(hierarchy.core as u32..hierarchy.position.len() as u32);
         }
@@ -185,7 +185,7 @@ fn shorten(to: &mut Lanes, from: &Lanes, length: f64) {
     }
 }
 
-/// Adds all positions above some nodes that are not marked yet.
+/// Appends all unmarked positions above some nodes, and marks them.
 fn above(
     hierarchy: &Hierarchy,
     nodes: &[usize],

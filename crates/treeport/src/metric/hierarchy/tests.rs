@@ -14,7 +14,7 @@ fn judge(graph: &Graph) -> Vec<Vec<f64>> {
     (0..graph.len()).map(search).collect()
 }
 
-/// Both ways to ask, for all pairs of nodes and for some.
+/// Checks both kinds of queries for all pairs of nodes and for some, and the labels.
 fn check(n: usize, edges: &[(usize, usize, f64)]) -> Result<usize, TestCaseError> {
     let graph = Graph::new(n, edges).unwrap();
     let judge = judge(&graph);
@@ -62,7 +62,7 @@ fn grid(side: usize, seed: usize) -> Vec<(usize, usize, f64)> {
     right.chain(down).enumerate().map(|(k, (a, b))| (a, b, length(k))).collect()
 }
 
-/// Every node with `degree` random others, all about as far.
+/// A random graph: every node has `degree` random neighbors at similar distances.
 fn expander(n: usize, degree: usize) -> Vec<(usize, usize, f64)> {
     let mut state = 1u64;
     let mut random = move || {
@@ -105,21 +105,21 @@ fn labels_are_short() {
 #[test]
 fn a_graph_without_a_hierarchy_keeps_a_core() {
     assert!(check(300, &expander(300, 12)).unwrap() > 100);
-    // A hub keeps its number of neighbors below the limit as those are contracted.
+    // The hub loses its neighbors before it is over the limit.
     let star: Vec<_> = (1..200).map(|v| (0, v, v as f64)).collect();
     assert_eq!(check(200, &star).unwrap(), 0);
 }
 
 #[test]
 fn a_graph_with_hubs_is_all_core() {
-    // Leaves that hang on two hubs.
+    // Leaves with two hubs as neighbors.
     let leaves = 2..2_000;
     let edges: Vec<_> = leaves.flat_map(|v| [(0, v, 1.0), (1, v, 1.0 + v as f64)]).collect();
     let graph = Graph::new(2_000, &edges).unwrap();
     let hierarchy = Hierarchy::new(2_000, &graph.edges, &silent).unwrap();
     assert_eq!(hierarchy.core_nodes(), 2_000);
     assert!(hierarchy.labels(&silent).unwrap().is_none());
-    assert_eq!(hierarchy.distance(1, 5), 5.0, "by way of 2 and 0");
+    assert_eq!(hierarchy.distance(1, 5), 5.0, "over 2 and 0");
 }
 
 #[test]

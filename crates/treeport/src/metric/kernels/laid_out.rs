@@ -1,15 +1,15 @@
-//! Distances from some points, laid out once, to others, group after group.
+//! Distances from a fixed set of points, laid out once, to groups of others.
 //!
-//! A problem of exact transport needs few distances, and many problems in a row need distances from
-//! the same points. Those points are stored coordinate by coordinate, eight points side by side, so
-//! that one coordinate of another point is compared with eight at once. A distance depends on its two
-//! points and on all points laid out, but not on the other points of its group: it has the same bits
-//! whatever was asked before.
+//! An exact solver needs few distances, and consecutive problems often need distances from the same
+//! points. The layout stores these points coordinate by coordinate in panels of eight, so that one
+//! coordinate of another point is compared with eight at once. A distance depends on its two points
+//! and on all points laid out, but not on the other points of its group: it has the same bits
+//! whatever was computed before.
 //!
 //! From [`PRODUCTS`] coordinates on, distances come from inner products, as in
-//! [`pairs`](super::pairs), relative to the mean of the points laid out. From the second group in a
-//! row on they are also kept ([`KnownDistances`]): documents share words, and a word that two groups
-//! share is not measured again.
+//! [`pairs`](super::pairs), relative to the mean of the points laid out. From the second
+//! consecutive group on they are also cached ([`KnownDistances`]): documents share words, and a
+//! word that two groups share is computed only once.
 
 use super::pairs::{from_product, threshold};
 use super::sums::Kernel;
@@ -17,61 +17,62 @@ use crate::metric::points::period::apart;
 use crate::metric::points::{PointMetric, Points};
 use crate::wide::for_wide_registers;
 
-/// Points side by side.
+/// Points of a panel.
 const LANES: usize = 8;
 
-/// Points of a group that are read at the same time.
+/// Columns that a kernel processes together.
 const ABREAST: usize = 4;
 
-/// Most terms of a sum before it goes to the sum of such sums.
+/// Largest number of terms of a partial sum.
 const TERMS: usize = 256;
 
-/// Coordinates from which inner products are faster than differences, and a distance that is kept is
-/// faster than one that is measured.
+/// Number of coordinates from which inner products are faster than differences, and a cached
+/// distance is faster than a computed one.
 const PRODUCTS: usize = 12;
 
-/// Coordinates of all points laid out up to which they stay in a cache.
+/// Number of coordinates of all points laid out up to which they stay in a cache.
 const MOST: usize = 1 << 16;
 
-/// Points laid out fewer than this leave too many lanes empty.
+/// Smallest number of points to lay out; fewer leave too many lanes empty.
 const FEWEST: usize = 4;
 
-/// Some points, laid out; the memory is used again for the next points.
+/// Layout of some points; its memory is reused for the next ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaidOutPoints {
     points: Vec<u32>,
-    /// For eight points after eight, coordinate by coordinate; 0 where there are no more points.
+    /// Panels of eight points, coordinate by coordinate; 0 in padding lanes.
     panels: Vec<[f64; LANES]>,
-    /// Only for inner products: the mean, which is taken off all vectors, and their squared norms.
+    /// Mean that is subtracted from all vectors, and their squared norms; only for inner products.
     mean: Vec<f64>,
     squared_norms: Vec<[f64; LANES]>,
-    /// The vectors of one group of columns, less the mean.
+    /// Vectors of one group of columns, minus the mean.
     group_vectors: Vec<f64>,
-    /// For every point laid out its row in the block that is asked for, or [`NONE`].
+    /// Row of every point laid out in the requested block, or [`NONE`].
     row_of_point: Vec<u32>,
     known: KnownDistances,
 }
 
-/// Which distances a [`Tile`] holds: those between a panel and some columns.
+/// Position of a [`Tile`]: a panel and some columns.
 struct TilePlace<'a> {
     panel: usize,
-    /// The first of the columns, by its number in the block, and the points of all of them.
+    /// Index in the block of the first column, and the points of all columns.
     first_column: usize,
     columns: &'a [usize],
 }
 
-/// Distances from all points laid out to others that were asked for before.
+/// Cache of distances from all points laid out to other points.
 #[derive(Clone, Debug, Default)]
 struct KnownDistances {
-    /// For every point of the metric the number of its column, or [`NONE`].
+    /// Column of every point of the metric, or [`NONE`].
     column_of_point: Vec<u32>,
-    /// The points that have a column, in the order of the columns.
+    /// Points that have a column, in the order of the columns.
     points: Vec<u32>,
-    /// The distances, column after column; each is in panels like those of the points laid out.
+    /// Distances, column after column, each in panels like the points laid out.
     columns: Vec<[f64; LANES]>,
 }
 
-/// The most distances that a thread keeps, 4 MiB, and the most points of a metric for which it does.
+/// Largest number of distances that a thread caches, 4 MiB, and of points of a metric for which it
+/// does.
 const MOST_KNOWN: usize = 1 << 19;
 
 impl KnownDistances {
@@ -83,8 +84,8 @@ impl KnownDistances {
         self.columns.clear();
     }
 
-    /// Gives a column to all of these points, and returns those that had none, each once. Where columns
-    /// would become too many, all of the old ones are dropped first.
+    /// Assigns a column to each of these points, and returns those that had none, each once. If
+    /// there would be too many columns, all old ones are dropped first.
     fn add(&mut self, all: usize, points: &[usize], panels: usize) -> Vec<usize> {
         if self.column_of_point.len() < all {
             self.column_of_point.resize(all, NONE);
@@ -106,18 +107,18 @@ impl KnownDistances {
     }
 }
 
-/// No row, or no column.
+/// Marker of a missing row or column.
 const NONE: u32 = u32::MAX;
 
 impl LaidOutPoints {
-    /// Forgets the points, which may be those of another metric.
+    /// Drops the points, since the next ones may belong to another metric.
     pub(crate) fn forget(&mut self) {
         self.points.clear();
         self.known.clear();
     }
 
-    /// Writes the distances from some of the points `from` to others, row after row. Both `from` and the
-    /// rows increase. Where other ways are faster it does nothing, and returns false.
+    /// Writes the distances from some of the points `from` to others, in row-major order. Both
+    /// `from` and `rows` increase. Where another way is faster it writes nothing and returns false.
     pub(crate) fn block(
         &mut self,
         points: &Points,
@@ -146,7 +147,8 @@ impl LaidOutPoints {
         true
     }
 
-    /// As [`block`](Self::block), from columns that are kept.
+    /// Writes the distances of [`block`](Self::block) from cached columns, after it adds the
+    /// missing ones.
     fn look_up(&mut self, points: &Points, cols: &[usize], out: &mut [f64]) {
         let mut known = std::mem::take(&mut self.known);
         let panels = self.panels.len() / points.dim;
@@ -172,7 +174,7 @@ impl LaidOutPoints {
         self.known = known;
     }
 
-    /// Hands the distances from every panel to some points to `take`, a few points at a time.
+    /// Calls `take` with the distances from every panel to some points, a few points at a time.
     fn tiles(
         &mut self,
         points: &Points,
@@ -213,7 +215,7 @@ impl LaidOutPoints {
         }
     }
 
-    /// Finds the points laid out that are rows; both increase.
+    /// Sets the rows of the points laid out; both lists increase.
     fn find_rows(&mut self, rows: &[usize]) {
         self.row_of_point.clear();
         let mut row = 0;
@@ -266,8 +268,8 @@ impl LaidOutPoints {
         self.group_vectors = group;
     }
 
-    /// Writes the distances between a panel and some columns; what has too few digits is computed
-    /// again from the two points.
+    /// Writes the distances between a panel and some columns; a distance with too few digits is
+    /// computed again from its two points.
     fn write(
         &self,
         points: &Points,
@@ -298,21 +300,22 @@ impl LaidOutPoints {
     }
 }
 
-/// The distances of eight points to some others; below 0 where too few digits are left.
+/// Distances of eight points to some others; negative where too few digits are left.
 type Tile = [[f64; LANES]; ABREAST];
 
 fn takes_products(points: &Points) -> bool {
     points.takes_products() && points.dim >= PRODUCTS
 }
 
-/// Some vectors; the last one again for those that are missing.
+/// Returns [`ABREAST`] vectors; the last of `count` stands in for missing ones.
 fn abreast<'a>(count: usize, vector: impl Fn(usize) -> &'a [f64]) -> [&'a [f64]; ABREAST] {
     let some = |k: usize| vector(k.min(count - 1));
     [some(0), some(1), some(2), some(3)]
 }
 
 for_wide_registers! {
-    /// Distances by the differences of coordinates, of wrapped ones where there are half periods.
+    /// Computes distances from the differences of coordinates, wrapped where there are half
+    /// periods.
     differences, differences_wide,
     (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric, halves: Option<&[f64]>) -> Tile, {
         let largest = |most: f64, apart: f64| if apart > most { apart } else { most };
@@ -339,7 +342,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Distances by inner products and squared norms.
+    /// Computes distances from inner products and squared norms.
     products, products_wide,
     (
         panel: &[[f64; LANES]],
@@ -362,7 +365,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Squared norms of eight points.
+    /// Computes the squared norms of eight points.
     squared_norms, squared_norms_wide, (panel: &[[f64; LANES]]) -> [f64; LANES], {
         let mut all = [0.0; LANES];
         for panel in panel.chunks(TERMS) {
@@ -380,7 +383,7 @@ for_wide_registers! {
     }
 }
 
-/// Σ term(xₖ, yₖ) of eight x and some y, some terms at a time.
+/// Computes Σ term(xₖ, yₖ) of eight x and some y in partial sums of [`TERMS`] terms.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn sums(
@@ -409,7 +412,7 @@ fn sums(
     all
 }
 
-/// What `add` makes of all coordinates of eight x and some y, one after the other.
+/// Folds `add` over all coordinates of eight x and some y, in order.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn folded(
@@ -430,7 +433,7 @@ fn folded(
 }
 
 for_wide_registers! {
-    /// Writes x − mean, and returns its squared norm.
+    /// Writes x − mean and returns its squared norm.
     less_mean, less_mean_wide, (x: &[f64], mean: &[f64], out: &mut [f64]) -> f64, {
         let mut sums = [0.0; LANES];
         for ((out, x), mean) in out.iter_mut().zip(x).zip(mean) {
@@ -454,7 +457,7 @@ mod tests {
     use super::*;
     use crate::metric::kernels::test_clouds::geometry;
 
-    /// Points in few places, so that some are nearly or exactly equal, far from the origin.
+    /// Points in few locations, so that some are nearly or exactly equal, far from the origin.
     fn clouds() -> impl Strategy<Value = (usize, Vec<f64>, PointMetric)> {
         let metrics = vec![
             PointMetric::Euclidean,
@@ -478,7 +481,7 @@ mod tests {
 
     #[test]
     fn columns_begin_anew_where_they_would_become_too_many() {
-        // Room for ten.
+        // The cache has space for ten columns.
         let (mut known, panels) = (KnownDistances::default(), MOST_KNOWN / LANES / 10);
         assert_eq!(known.add(30, &[3, 1, 4, 1, 5], panels), [3, 1, 4, 5]);
         assert_eq!(known.add(30, &[9, 2, 6, 5, 3, 5, 8, 7], panels), [9, 2, 6, 8, 7]);
@@ -521,7 +524,7 @@ mod tests {
                 let direct = points.distance(i, j);
                 prop_assert!((fast - direct).abs() <= 1e-12 * direct, "{i} {j}: {fast} {direct}");
             }
-            // From columns that are kept, some of them from before, some asked for twice: the same bits.
+            // Cached columns, some from an earlier call, some requested twice: the same bits.
             let some = &cols[cols.len() / 3..cols.len() - cols.len() / 3];
             laid_out.block(&points, &from, &rows, some, &mut vec![0.0; rows.len() * some.len()]);
             let twice: Vec<usize> = cols.iter().chain(some).copied().collect();
@@ -532,7 +535,7 @@ mod tests {
                 let at = if at < cols.len() { at } else { at - cols.len() + cols.len() / 3 };
                 prop_assert_eq!(kept.to_bits(), out[row * cols.len() + at].to_bits());
             }
-            // One by one, from what is laid out now, all rows at once: the same bits.
+            // One column at a time, all rows at once: the same bits.
             let all: Vec<usize> = from.iter().map(|&i| i as usize).collect();
             let mut column = vec![f64::NAN; all.len()];
             for (at, &j) in cols.iter().enumerate() {

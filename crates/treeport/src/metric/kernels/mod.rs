@@ -1,5 +1,12 @@
-//! Distances between points in bulk: each kernel is judged by the formula for one pair.
+//! Kernels for many distances at once; tests compare each with the formula for one pair.
+//!
+//! Single precision has one layer: [`frame`] converts coordinates, [`formulas`] has the inner loops
+//! and their rounding error, and [`crate::rounding`] the numbers of roundings. [`single`] and
+//! [`lowered_targets`] lower their distances by this error, pair by pair; `solve::costs` bounds it
+//! for all pairs by one number.
 
+pub(crate) mod formulas;
+pub(crate) mod frame;
 pub(crate) mod laid_out;
 pub(crate) mod lowered_targets;
 pub(crate) mod pairs;
@@ -9,3 +16,4 @@ pub(crate) mod single;
 pub(crate) mod sums;
 #[cfg(test)]
 mod test_clouds;
+mod tiles;

@@ -1,10 +1,10 @@
-//! All distances between points at once, with a blocked matrix product.
+//! Condensed distance matrices, computed with a blocked matrix product.
 //!
 //! ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ turns nearly all of the work into a matrix product, which runs
 //! at the speed of the machine, but loses digits when x and y are close together and far from the
-//! origin. So the points are centerd on their mean first, and every entry that is still small
-//! against the norms is computed again from its two vectors. Blocks are fixed by the number of
-//! points alone, so any number of threads gives the same bits.
+//! origin. So the points are centered on their mean first, and every entry that is still small
+//! compared with the norms is computed again from its two vectors. The number of points alone
+//! determines the blocks, so any number of threads gives the same bits.
 
 use super::product;
 use super::sums::{VANISHING_SQUARE, in_lanes};
@@ -24,7 +24,7 @@ const COLUMNS: usize = 256;
 /// Largest relative error of a distance, against the direct formula.
 const ACCURACY: f64 = 1e-12;
 
-/// All distances in condensed order, each passed through `cast`; counts rows.
+/// Computes all distances in condensed order, each passed through `cast`; counts rows.
 pub(crate) fn condensed<T: Copy + Send>(
     points: &Points,
     out: &mut [T],
@@ -52,7 +52,7 @@ pub(crate) fn condensed<T: Copy + Send>(
     )
 }
 
-/// Some consecutive rows of a condensed matrix.
+/// Consecutive rows of a condensed matrix.
 pub(crate) struct Block<'a, T> {
     /// Number of points.
     n: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Block<'a, T> {
 }
 
 impl<T> Block<'_, T> {
-    /// The distances from `i` to the points after it.
+    /// Returns the distances from `i` to the points after it.
     pub(crate) fn row(&mut self, i: usize) -> &mut [T] {
         let offset = row_start(self.n, i) - row_start(self.n, self.first);
         &mut self.out[offset..offset + self.n - 1 - i]
@@ -82,7 +82,8 @@ pub(crate) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Blo
     blocks
 }
 
-/// One row after the other; columns in tiles, so that their vectors stay in the cache.
+/// Computes a block by the direct formula; columns in tiles, so that their vectors stay in the
+/// cache.
 fn fill_directly<T>(points: &Points, mut block: Block<'_, T>, cast: &impl Fn(f64) -> T) {
     let n = points.len();
     for left in (block.first..n).step_by(ROWS) {
@@ -95,13 +96,13 @@ fn fill_directly<T>(points: &Points, mut block: Block<'_, T>, cast: &impl Fn(f64
     }
 }
 
-/// The points moved so that their mean is at the origin.
+/// Points shifted so that their mean is at the origin.
 struct Centered<'a> {
     points: &'a Points,
     vectors: Vec<f64>,
-    /// Squared length of every vector.
+    /// Squared norm of every vector.
     norms: Vec<f64>,
-    /// A square below this fraction of the norms is computed directly.
+    /// Share of the norms below which a square is computed directly.
     threshold: f64,
 }
 
@@ -142,7 +143,7 @@ impl<'a> Centered<'a> {
         }
     }
 
-    /// The distance from an inner product, or from the vectors if that is too coarse.
+    /// Computes the distance from an inner product, or from the vectors if that is too coarse.
     #[inline]
     fn distance(&self, i: usize, j: usize, dot: f64) -> f64 {
         from_product(self.norms[i] + self.norms[j], dot, self.threshold)
@@ -154,23 +155,24 @@ fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
     vectors.chunks_exact(dim).map(|x| in_lanes(x, x, |a, b| a * b)).collect()
 }
 
-/// Squares below this fraction of the norms are too coarse.
+/// Returns the share of the norms below which a square is too coarse.
 ///
-/// The product adds up at most 256 terms at a time, then the partial sums, and each addition is a
-/// rounding of up to ‖x‖² + ‖y‖², twice, as the product counts twice.
+/// The product adds up at most 256 terms at a time, then the partial sums, and each addition has a
+/// rounding error relative to ‖x‖² + ‖y‖² at most; it counts twice, as the product does.
 pub(crate) fn threshold(dim: usize) -> f64 {
     let terms = dim.min(256) + dim / 256 + 8;
     double(terms) / ACCURACY
 }
 
-/// ‖x‖² + ‖y‖² − 2⟨x, y⟩, unless too many digits are lost.
+/// Computes ‖x‖² + ‖y‖² − 2⟨x, y⟩; `None` if too many digits are lost.
 #[inline]
 pub(crate) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
     let fast = norms - 2.0 * dot;
     (fast > threshold * norms + VANISHING_SQUARE).then_some(fast)
 }
 
-/// Distances from some points to others, row after row, by a matrix product where it pays.
+/// Computes distances from some points to others in row-major order, by a matrix product where that
+/// is faster.
 pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
     if !points.takes_products() || out.len() * dim < PRODUCT_WORK {
@@ -192,7 +194,8 @@ pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
     product::double(dim, &left, &right, (cols.len(), out));
     let threshold = threshold(dim);
     for ((&i, a), row) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
-        // All entries first, side by side; the few that are too coarse again.
+        // All entries are computed first, vectorized; the few that are too coarse are computed
+        // again.
         let mut coarse = false;
         for (b, out) in right_norms.iter().zip(&mut *row) {
             let square = from_product(a + b, *out, threshold);
@@ -210,7 +213,7 @@ pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
     }
 }
 
-/// Some vectors, moved by the mean.
+/// Copies some vectors, minus the mean.
 fn gather(points: &Points, chosen: &[usize], mean: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(chosen.len() * mean.len());
     for &i in chosen {
@@ -219,7 +222,7 @@ fn gather(points: &Points, chosen: &[usize], mean: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Coordinates to multiply below which the direct formula is as fast.
+/// Number of multiplications below which the direct formula is as fast.
 const PRODUCT_WORK: usize = 1 << 13;
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
-//! Matrix products in double and in single precision, made safe.
+//! Safe wrappers of matrix products in double and in single precision.
 
 use matrixmultiply::{dgemm, sgemm};
 
 macro_rules! product {
     ($name:ident, $number:ty, $gemm:path) => {
-        /// All inner products of the rows of `a` with the rows of `b`, both `dim` wide, in rows of
-        /// `width`.
+        /// Computes all inner products of the rows of `a` with the rows of `b`, both `dim` wide,
+        /// into rows of `width`.
         ///
-        /// `out[r * width + c] = Σ_k a[r * dim + k] · b[c * dim + k]` with one column per row of `b`.
+        /// `out[r * width + c] = Σ_k a[r * dim + k] · b[c * dim + k]` with one column per row of
+        /// `b`.
         ///
         /// # Panics
-        /// If the lengths do not fit together.
+        /// If the lengths do not match.
         pub(crate) fn $name(
             dim: usize,
             a: &[$number],
@@ -26,10 +27,10 @@ macro_rules! product {
                 unsafe_code,
                 reason = "the matrix product takes pointers; no safe crate is as fast"
             )]
-            // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` has
-            // rows of `width` with room for the columns, all asserted above; slices never exceed
-            // `isize::MAX`, so the strides fit; `out` is borrowed mutably, so it overlaps neither; β =
-            // 0, so it is only written.
+            // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out`
+            // has rows of `width` with room for the columns, all asserted above; slices never
+            // exceed `isize::MAX`, so the strides fit; `out` is borrowed mutably, so it overlaps
+            // neither; β = 0, so it is only written.
             unsafe {
                 $gemm(
                     rows,

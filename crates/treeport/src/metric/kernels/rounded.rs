@@ -1,45 +1,45 @@
-//! Vectors in single precision, and how far rounding may have moved each of them.
+//! Vectors in single precision, with a bound of the rounding error of each.
 
+use super::frame::{Frame, center, in_units, keep_in_place, moved_by_periods, norm_of};
 use crate::memory;
 use crate::metric::points::{Norm, Points};
 use crate::rounding::moved_by_rounding;
-use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
-/// Points whose mean is the center, and whose largest offset gives the unit.
+/// Points in the sample whose mean becomes the center and whose largest offset gives the unit.
 const SAMPLED: usize = 32;
 
-/// A vector that rounding moves by more than this is longer than 800,000 units. The unit, which was
-/// taken from a few points, is then too small: squares of much longer vectors would overflow.
+/// Largest rounding error of a vector, which implies a length of 800,000 units. Above it, the unit,
+/// which comes from a sample, is too small: squares of much longer vectors would overflow.
 const MOST_MOVED: f32 = 0.1;
 
-/// Numbers in single precision that a metric keeps of its points, 256 MiB.
+/// Largest size of the copy that a metric keeps of its points: 256 MiB in single precision.
 const MOST_COPIED: usize = 1 << 26;
 
-/// The copy of all points serves some of them if rounding has moved those by no more than this share of
-/// their norms. It has moved them by more where they lie close together and far from the center of all
-/// points; then they are rounded again, relative to a center of their own.
+/// Largest rounding error, as a share of the norms, with which the copy of all points serves some
+/// of them. The error is larger where they lie close together and far from the center of all
+/// points; then they are rounded again, relative to their own center.
 const MOST_MOVED_SHARE: f64 = 3e-5;
 
-/// A product loses a share of the squared norms. Vectors are taken relative to a center of their own
-/// where that leaves at most this share of their squared norms.
+/// Ratio of squared norms, relative to the vectors' own center over relative to the common one,
+/// below which the own center is used: a product loses a share of the squared norms.
 const CLOSE: f64 = 0.25;
 
 /// Vectors relative to a center, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionVectors {
     pub(crate) coordinates: Vec<f32>,
-    /// How far each is from the center.
+    /// Norm of each vector: its distance from the center.
     pub(crate) norms: Vec<f64>,
-    /// What rounding may have moved each by, twice.
+    /// Twice an upper bound of the rounding error of each vector.
     pub(crate) moved: Vec<f32>,
 }
 
-/// Some vectors to measure from and some to measure to, relative to one center and in one unit.
+/// Row and column vectors relative to one center and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
-    /// Half periods in units, infinite for coordinates that have none; nothing where none matters to
-    /// these vectors. What rounding those may change distances by is part of what vectors are moved by.
+    /// Half periods in units, infinite for coordinates without one; `None` where none affects these
+    /// vectors. The error of rounded half periods is part of the vectors' own.
     pub(crate) halves: Option<Vec<f32>>,
     pub(crate) rows: SinglePrecisionVectors,
     pub(crate) cols: SinglePrecisionVectors,
@@ -57,19 +57,18 @@ impl SinglePrecisionPair {
         pair
     }
 
-    /// Half of what rounding half periods may change a distance by, on each side: with h off by u h,
-    /// (h − |x|) + (h − |y|) is off by 2u h.
+    /// Adds the error of rounded half periods to that of each vector.
     fn pay_for_periods(&mut self, norm: Norm, halves: Option<&[f64]>) {
         let Some(halves) = halves else { return };
-        let in_units: Vec<f32> = halves.iter().map(|half| (half / self.unit) as f32).collect();
-        let moved = moved_by_rounding(norm_of_periods(norm, &in_units));
+        let in_units = in_units(halves, self.unit);
+        let moved = moved_by_periods(norm, &in_units);
         for of_vector in self.rows.moved.iter_mut().chain(&mut self.cols.moved) {
             *of_vector += moved;
         }
         self.halves = Some(in_units);
     }
 
-    /// From the points themselves.
+    /// Rounds the points themselves instead of using the copy.
     fn rounded_anew(
         points: &Points,
         norm: Norm,
@@ -78,45 +77,51 @@ impl SinglePrecisionPair {
         halves: Option<&[f64]>,
     ) -> Self {
         let sample = sample_of(rows, cols);
-        let mut center = center(points, &sample);
-        keep_in_place(&mut center, halves);
-        let all = rows.iter().chain(cols).copied();
-        let unit = unit(points, &center, sample.iter().copied());
-        let rounded = Self::in_units(points, norm, rows, cols, &center, unit);
+        let sample = sample.iter().map(|&i| points.vector(i));
+        let frame = Frame::around(points.dim, sample, halves);
+        let rounded = Self::in_frame(points, norm, rows, cols, &frame);
         let moved = rounded.rows.moved.iter().chain(&rounded.cols.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
             return rounded;
         }
-        // The sample did not tell how large the others are.
-        Self::in_units(points, norm, rows, cols, &center, self::unit(points, &center, all))
+        // Some vectors are much longer than the sample.
+        let all = rows.iter().chain(cols).map(|&i| points.vector(i));
+        let frame = Frame::with_center(frame.center, all, halves);
+        Self::in_frame(points, norm, rows, cols, &frame)
     }
 
-    fn in_units(
+    fn in_frame(
         points: &Points,
         norm: Norm,
         rows: &[usize],
         cols: &[usize],
-        center: &[f64],
-        unit: f64,
+        frame: &Frame,
     ) -> Self {
         let rounded = |chosen: &[usize]| {
-            let mut out = vec![0.0; chosen.len() * points.dim];
-            round(points, chosen.iter().copied(), center, unit, &mut out);
-            SinglePrecisionVectors::new(points.dim, norm, out)
+            let mut vectors = vec![0.0; chosen.len() * points.dim];
+            round_all(points, chosen.iter().copied(), frame, &mut vectors);
+            SinglePrecisionVectors::new(points.dim, norm, vectors)
         };
-        Self { unit, halves: None, rows: rounded(rows), cols: rounded(cols) }
+        Self { unit: frame.unit, halves: None, rows: rounded(rows), cols: rounded(cols) }
+    }
+}
+
+/// Rounds some vectors.
+fn round_all(points: &Points, chosen: impl Iterator<Item = usize>, frame: &Frame, out: &mut [f32]) {
+    for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
+        frame.round(points.vector(i), out);
     }
 }
 
 impl SinglePrecisionVectors {
-    /// Vectors that were just rounded, and nothing else.
+    /// Wraps rounded coordinates with their norms and rounding errors.
     fn new(dim: usize, norm: Norm, coordinates: Vec<f32>) -> Self {
         let norms: Vec<f64> = coordinates.chunks_exact(dim).map(|x| norm_of(norm, x)).collect();
         let moved = norms.iter().map(|&norm| moved_by_rounding(norm)).collect();
         Self { coordinates, norms, moved }
     }
 
-    /// Some of them.
+    /// Copies some of the vectors.
     fn some(&self, dim: usize, chosen: &[usize]) -> Self {
         let mut coordinates = Vec::with_capacity(chosen.len() * dim);
         for &i in chosen {
@@ -126,8 +131,8 @@ impl SinglePrecisionVectors {
         Self { coordinates, norms, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
     }
 
-    /// Some of them, relative to a center of their own: what rounding moved them by before is added to
-    /// what it moves them by now.
+    /// Copies some of the vectors relative to their own center: the rounding errors of both steps
+    /// add up.
     fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], center: &[f32]) -> Self {
         let mut out = vec![0.0; chosen.len() * dim];
         for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
@@ -143,7 +148,7 @@ impl SinglePrecisionVectors {
     }
 }
 
-/// All points relative to a center, in units and single precision.
+/// Copy of all points relative to a center, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionCopy {
     unit: f64,
@@ -151,26 +156,25 @@ pub(crate) struct SinglePrecisionCopy {
 }
 
 impl SinglePrecisionCopy {
-    /// Nothing, where it would be large or there is no room for it.
+    /// Copies the points; returns `None` where the copy would be large or does not fit into memory.
     pub(crate) fn new(points: &Points, norm: Norm) -> Option<Self> {
         let (n, dim) = (points.len(), points.dim);
-        // Of every point its coordinates, its norm in double precision, and what it was moved by.
+        // Each point has its coordinates, its norm in double precision, and its rounding error.
         if n.saturating_mul(dim + 3) > MOST_COPIED {
             return None;
         }
         let step = format_args!("coordinates in single precision");
         memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
-        let sample: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).collect();
-        let mut center = center(points, &sample);
-        keep_in_place(&mut center, points.halves());
-        let unit = unit(points, &center, 0..n);
-        round(points, 0..n, &center, unit, &mut vectors);
-        Some(Self { unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
+        let sample = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).map(|i| points.vector(i));
+        let center = center(dim, sample, points.halves());
+        let frame = Frame::with_center(center, (0..n).map(|i| points.vector(i)), None);
+        round_all(points, 0..n, &frame, &mut vectors);
+        Some(Self { unit: frame.unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
-    /// Some of all points, relative to a center of their own where they lie close together. Nothing
-    /// where rounding has moved them by more than [`MOST_MOVED_SHARE`].
+    /// Copies some of all points, relative to their own center where they lie close together.
+    /// Returns `None` where their rounding error exceeds [`MOST_MOVED_SHARE`].
     fn pair(
         &self,
         dim: usize,
@@ -205,113 +209,17 @@ impl SinglePrecisionCopy {
     }
 }
 
-/// A few of all rows and columns, evenly spaced.
+/// Returns an evenly spaced sample of all rows and columns.
 fn sample_of(rows: &[usize], cols: &[usize]) -> Vec<usize> {
     let step = (rows.len() + cols.len()).div_ceil(SAMPLED);
     rows.iter().chain(cols).copied().step_by(step.max(1)).collect()
 }
 
-/// The mean of a sample. Bounds hold for any center; a better one makes them narrower.
-fn center(points: &Points, sample: &[usize]) -> Vec<f64> {
-    let share = 1.0 / sample.len() as f64;
-    let mut center = vec![0.0; points.dim];
-    for &i in sample {
-        center.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
-    }
-    center
-}
-
-/// Coordinates that go round stay where they are: relative to another place they would have to be wrapped
-/// again.
-pub(super) fn keep_in_place<T: Default>(center: &mut [T], halves: Option<&[f64]>) {
-    for (at, half) in center.iter_mut().zip(halves.unwrap_or_default()) {
-        if half.is_finite() {
-            *at = T::default();
-        }
-    }
-}
-
-/// A unit in which no coordinate of these points, relative to the center, is above 2.
-fn unit(points: &Points, center: &[f64], of: impl Iterator<Item = usize>) -> f64 {
-    let span = |i: usize| {
-        let offsets = points.vector(i).iter().zip(center).map(|(x, c)| (x - c).abs());
-        offsets.fold(0.0, f64::max)
-    };
-    of_largest(of.map(span))
-}
-
-/// Some vectors relative to a center, in units. Rounding to single precision is the last step, and the
-/// only one that loses more than double precision does.
-fn round(
-    points: &Points,
-    chosen: impl Iterator<Item = usize>,
-    center: &[f64],
-    unit: f64,
-    out: &mut [f32],
-) {
-    let inverse = 1.0 / unit;
-    for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
-        round_one(points.vector(i), center, inverse, out);
-    }
-}
-
-/// The norm of a vector, in double precision.
-pub(super) fn norm_of(norm: Norm, x: &[f32]) -> f64 {
-    match norm {
-        Norm::L2 => squared_norm(x).sqrt(),
-        Norm::L1 => sum_of_absolutes(x),
-        Norm::Largest => x.iter().fold(0.0, |most: f64, &x| most.max(f64::from(x.abs()))),
-    }
-}
-
-/// The norm of all half periods, where coordinates have one.
-pub(super) fn norm_of_periods(norm: Norm, halves: &[f32]) -> f64 {
-    let finite: Vec<f32> = halves.iter().copied().filter(|half| half.is_finite()).collect();
-    norm_of(norm, &finite)
-}
-
 for_wide_registers! {
-    /// One vector, rounded.
-    round_one, round_one_wide, (x: &[f64], center: &[f64], inverse: f64, out: &mut [f32]), {
-        for ((out, x), center) in out.iter_mut().zip(x).zip(center) {
-            *out = ((x - center) * inverse) as f32;
-        }
-    }
-}
-
-for_wide_registers! {
-    /// One vector relative to another.
+    /// Computes one vector relative to another.
     relative_to, relative_to_wide, (x: &[f32], center: &[f32], out: &mut [f32]), {
         for ((out, x), center) in out.iter_mut().zip(x).zip(center) {
             *out = x - center;
         }
     }
-}
-
-for_wide_registers! {
-    /// Σ x².
-    squared_norm, squared_norm_wide, (x: &[f32]) -> f64, {
-        sum_of(x, |x| f64::from(x) * f64::from(x))
-    }
-}
-
-for_wide_registers! {
-    /// Σ |x|.
-    sum_of_absolutes, sum_of_absolutes_wide, (x: &[f32]) -> f64, {
-        sum_of(x, |x| f64::from(x.abs()))
-    }
-}
-
-/// A sum in eight lanes, so that the loop is not one chain.
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn sum_of(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
-    let (chunks, rest) = values.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for chunk in chunks {
-        for lane in 0..8 {
-            sums[lane] += term(chunk[lane]);
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|&x| term(x)).sum::<f64>()
 }

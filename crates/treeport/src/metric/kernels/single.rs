@@ -1,6 +1,7 @@
-//! Distances in single precision, none above the truth: what bounds are computed from, in half the
-//! memory and time.
+//! Lower bounds of distances in single precision, from which other bounds follow in half the memory
+//! and time.
 
+use super::formulas::{ABSOLUTES, LARGEST, LENGTH, add_difference};
 use super::product;
 use super::rounded::SinglePrecisionPair;
 use crate::condensed::pairs_of;
@@ -8,44 +9,46 @@ use crate::memory;
 use crate::metric::points::Norm;
 use crate::metric::points::period::apart_single;
 use crate::metric::{GroundMetric, Source, Storage};
-use crate::rounding::{LEAST_DISTANCE, LEAST_LENGTH, regained, single};
+use crate::rounding::{
+    LEAST_DISTANCE, LEAST_LENGTH, product_roundings, regained, single, sum_roundings,
+};
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
-/// The largest distance there is, in units.
+/// Largest lowered distance, in units.
 pub(crate) const FAR: f32 = 1e30;
 
-/// A distance in single precision, not above the truth: lowered by one rounding, and by one more for
-/// what two ways of computing a distance may differ by.
+/// Lowers a distance to single precision: by one rounding, and by one more for the difference
+/// between two ways of computing it.
 pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
     let low = (distance * ((1.0 - single(2)) / unit)) as f32;
     if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
 }
 
-/// What is known of distances that were computed in single precision, none above the truth.
+/// Error bounds of lowered distances.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoweredDistances {
-    /// Distances are in units of this power of two.
+    /// Unit of the distances, a power of two.
     pub(crate) unit: f64,
-    /// The largest relative loss of a distance, and what distances that came out as 0 may be.
+    /// Largest relative loss of a distance, and an upper bound of distances that were lowered to 0.
     lost: f64,
     least: f64,
-    /// What the rows and the columns have lost; empty where only the distances have.
+    /// Losses of the rows and of the columns; empty where only the distances have any.
     rows: Vec<LossOfPoint>,
     cols: Vec<LossOfPoint>,
 }
 
-/// What the distances of a point have lost, in units.
+/// Loss of the distances of a point, in units.
 #[derive(Clone, Copy, Debug, Default)]
 struct LossOfPoint {
-    /// What rounding may have moved the point by.
+    /// Upper bound of the rounding error of the point.
     moved: f32,
-    /// What its squared distances have lost besides.
+    /// Additional loss of its squared distances.
     square: f32,
 }
 
 impl LoweredDistances {
-    /// What is known where the squared distances of rows and columns have lost this much.
+    /// Returns the bounds where the squared distances of rows and columns have lost this much.
     fn of_rounded(pair: SinglePrecisionPair, lost: f64, [rows, cols]: [Vec<f32>; 2]) -> Self {
         let losses = |moved: Vec<f32>, squares: Vec<f32>| {
             let ends = moved.into_iter().zip(squares);
@@ -55,12 +58,13 @@ impl LoweredDistances {
         Self { unit: pair.unit, lost, least: f64::from(LEAST_LENGTH), rows, cols }
     }
 
-    /// What is known where every distance was [`lowered`]: by two roundings, and then rounded.
+    /// Returns the bounds where every distance was [`lowered`]: by two roundings, and then rounded.
     fn of_lowered(unit: f64) -> Self {
         Self { unit, lost: single(4), least: 2.0 * LEAST_DISTANCE, ..Self::default() }
     }
 
-    /// What the distance of a row and a column is not above, where it was lowered to `low` units.
+    /// Computes an upper bound of the distance of a row and a column that was lowered to `low`
+    /// units.
     pub(crate) fn above(&self, (row, column): (usize, usize), low: f64) -> f64 {
         let loss = |of: &[LossOfPoint], at: usize| of.get(at).copied().unwrap_or_default();
         let (x, y) = (loss(&self.rows, row), loss(&self.cols, column));
@@ -72,11 +76,11 @@ impl LoweredDistances {
 }
 
 impl GroundMetric {
-    /// Distances from some points to others in a unit that it chooses, none above the truth. Rows of
-    /// `out` are `width` long; the first entries, one for each of `cols`, are written.
+    /// Computes lower bounds of the distances from some points to others, and chooses their unit.
+    /// Rows of `out` are `width` long; the first entries, one for each of `cols`, are written.
     ///
     /// # Panics
-    /// As [`block`](Self::block).
+    /// Under the conditions of [`block`](Self::block).
     pub(crate) fn block_below(
         &self,
         rows: &[usize],
@@ -115,8 +119,8 @@ impl GroundMetric {
         LoweredDistances::of_lowered(unit.unwrap_or(1.0))
     }
 
-    /// All distances of a table, lowered once for all calls. Nothing where few of them are asked for, the
-    /// table is large, or there is no room.
+    /// Returns all distances of a table, lowered once for all calls; `None` where few of them are
+    /// requested (`asked`), or the table is large or does not fit into memory.
     pub(crate) fn lowered_square(&self, asked: usize) -> Option<&LoweredTable> {
         let (n, storage) = (self.points(), self.storage()?);
         let entries = n.checked_mul(n).filter(|&entries| entries <= MOST_KEPT)?;
@@ -127,8 +131,8 @@ impl GroundMetric {
     }
 }
 
-/// All distances of a table in single precision, none above the truth: rows that can be read from left
-/// to right, unlike those of the triangle they come from.
+/// Lower bounds of all distances of a table in single precision: full rows, which are read
+/// sequentially, unlike those of the condensed triangle.
 pub(crate) struct LoweredTable {
     unit: f64,
     points: usize,
@@ -149,12 +153,12 @@ impl LoweredTable {
         Some(Self { unit, points: n, entries })
     }
 
-    /// The unit of its distances, a power of two.
+    /// Returns the unit of the distances, a power of two.
     pub(crate) fn unit(&self) -> f64 {
         self.unit
     }
 
-    /// The distances from a point to some others, in units of `unit`, a power of two.
+    /// Returns the distances from a point to some others, in units of `unit`, a power of two.
     pub(crate) fn distances_from(
         &self,
         i: usize,
@@ -162,11 +166,11 @@ impl LoweredTable {
         unit: f64,
     ) -> impl Iterator<Item = f32> {
         let row = &self.entries[i * self.points..(i + 1) * self.points];
-        // In double precision, where a product with a power of two is exact.
+        // Double precision, in which a product with a power of two is exact.
         let factor = self.unit / unit;
         to.iter().map(move |&j| {
             let low = f64::from(row[j as usize]) * factor;
-            // Below it, roundings to single precision are no longer relative.
+            // Below this limit, rounding errors in single precision are no longer relative.
             if low > LEAST_DISTANCE { (low as f32).min(FAR) } else { 0.0 }
         })
     }
@@ -186,25 +190,24 @@ impl LoweredTable {
     }
 }
 
-/// Entries of a table that is lowered as a whole, 64 MiB.
+/// Tables of at most this many entries, 64 MiB, are lowered as a whole.
 const MOST_KEPT: usize = 1 << 24;
 
-/// A table is lowered as a whole where one call asks for at least one in so many of its entries.
+/// A table is lowered as a whole where one call requests at least one in this many of its entries.
 const SOON: usize = 8;
 
-/// Coordinates up to which distances are added up one by one: a product loses the digits of points
-/// that are near each other, of which there are many in few dimensions.
+/// Number of coordinates up to which differences are added up: a product loses the digits of points
+/// that are close together, of which there are many in few dimensions.
 pub(super) const DIRECT: usize = 16;
 
-/// Coordinates up to which the roundings of a sum are a small share of it.
+/// Number of coordinates up to which the rounding error of a sum is a small share of it.
 pub(super) const MOST_DIM: usize = 1 << 16;
 
-/// Distances that are computed in double precision before they are lowered.
+/// Number of distances that are computed in double precision before they are lowered.
 const AT_ONCE: usize = 1 << 16;
 
-/// Lowered √Σ(x − y)², Σ|x − y| or max|x − y|, for all columns side by side. A sum of k terms, each of two
-/// or three roundings, is off by less than k + 4 roundings; two more are for the product that lowers it.
-/// A wrapped difference is off by one rounding more, and its square by two, half of which the root leaves.
+/// Writes lowered √Σ(x − y)², Σ|x − y| or max|x − y|, vectorized over the columns. A sum takes
+/// [`sum_roundings`]; two more are for the product that lowers it.
 fn directly(
     pair: SinglePrecisionPair,
     norm: Norm,
@@ -217,7 +220,7 @@ fn directly(
     for (j, y) in pair.cols.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
     }
-    let share = (1.0 - single(dim + 6)) as f32;
+    let share = (1.0 - single(sum_roundings(dim) + 2)) as f32;
     let out = out.chunks_exact_mut(width.max(1));
     let vectors = pair.rows.coordinates.chunks_exact(dim).zip(&pair.rows.moved);
     for ((x, &moved), out) in vectors.zip(out) {
@@ -225,13 +228,14 @@ fn directly(
         lower(share, moved, &pair.cols.moved, out);
     }
     let none = [rows, count].map(|ends| vec![0.0; ends]);
-    // Once in the sum, and once by the share taken off: (1 − off)² is not below 1 − 2 off.
-    let off = single(2 * (dim + 8));
+    // Once for the sum, and once for the share subtracted: (1 − off)² is not below 1 − 2 off.
+    let off = single(2 * (sum_roundings(dim) + 4));
     LoweredDistances::of_rounded(pair, regained(off), none)
 }
 
 for_wide_registers! {
-    /// Lowers distances of a row to a share of them, and by what rounding may have moved both ends by.
+    /// Multiplies the distances of a row by `share` and subtracts the rounding errors of both
+    /// points.
     lower, lower_wide, (share: f32, row_moved: f32, cols_moved: &[f32], out: &mut [f32]), {
         for (out, &col_moved) in out.iter_mut().zip(cols_moved) {
             *out = (*out * share - (row_moved + col_moved)).clamp(0.0, FAR);
@@ -240,17 +244,22 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// √Σ(x − y)², Σ|x − y| or max|x − y| to vectors y that are given axis by axis, of wrapped differences
-    /// where there are half periods.
+    /// Computes √Σ(x − y)², Σ|x − y| or max|x − y| to vectors y that are stored axis by axis;
+    /// differences are wrapped where there are half periods.
     lengths, lengths_wide,
     (norm: Norm, x: &[f32], axes: &[f32], halves: Option<&[f32]>, out: &mut [f32]), {
         out.fill(0.0);
         for (k, (&x, axis)) in x.iter().zip(axes.chunks_exact(out.len().max(1))).enumerate() {
             let half = halves.map_or(f32::INFINITY, |halves| halves[k]);
-            if half == f32::INFINITY {
-                add_axis(norm, axis, out, |y| (x - y).abs());
-            } else {
-                add_axis(norm, axis, out, |y| apart_single(x, y, half));
+            match (norm, half == f32::INFINITY) {
+                (Norm::L2, true) => add_axis::<LENGTH>(axis, out, |y| x - y),
+                (Norm::L1, true) => add_axis::<ABSOLUTES>(axis, out, |y| x - y),
+                (Norm::Largest, true) => add_axis::<LARGEST>(axis, out, |y| x - y),
+                (Norm::L2, false) => add_axis::<LENGTH>(axis, out, |y| apart_single(x, y, half)),
+                (Norm::L1, false) => add_axis::<ABSOLUTES>(axis, out, |y| apart_single(x, y, half)),
+                (Norm::Largest, false) => {
+                    add_axis::<LARGEST>(axis, out, |y| apart_single(x, y, half));
+                }
             }
         }
         if norm == Norm::L2 {
@@ -261,34 +270,24 @@ for_wide_registers! {
     }
 }
 
-/// What the differences along an axis add to sums, or raise maxima to.
+/// Adds the differences along an axis to sums, or takes their maxima.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn add_axis(norm: Norm, axis: &[f32], out: &mut [f32], apart: impl Fn(f32) -> f32) {
-    let all = out.iter_mut().zip(axis);
-    match norm {
-        Norm::L2 => all.for_each(|(sum, &y)| {
-            let apart = apart(y);
-            *sum += apart * apart;
-        }),
-        Norm::L1 => all.for_each(|(sum, &y)| *sum += apart(y)),
-        Norm::Largest => all.for_each(|(most, &y)| {
-            let apart = apart(y);
-            *most = if apart > *most { apart } else { *most };
-        }),
+fn add_axis<const FORMULA: u8>(axis: &[f32], out: &mut [f32], apart: impl Fn(f32) -> f32) {
+    for (sum, &y) in out.iter_mut().zip(axis) {
+        *sum = add_difference::<FORMULA, false>(apart(y), *sum);
     }
 }
 
-/// Lowered √(‖x‖² + ‖y‖² − 2⟨x, y⟩). In whatever order it is added up, an inner product is off by at
-/// most dim roundings of ‖x‖‖y‖, which is at most half of ‖x‖² + ‖y‖²: squared norms that are lowered
-/// by that much make up for it, and for the few roundings after it.
+/// Writes lowered √(‖x‖² + ‖y‖² − 2⟨x, y⟩): lowering the squared norms by [`product_roundings`]
+/// covers all rounding errors.
 fn by_product(
     pair: SinglePrecisionPair,
     dim: usize,
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
-    let off = single(dim + 16);
+    let off = single(product_roundings(dim));
     let squared_norms = [&pair.rows, &pair.cols]
         .map(|vectors| vectors.norms.iter().map(|norm| norm * norm).collect::<Vec<f64>>());
     let lowered = |squares: &Vec<f64>| squares.iter().map(|x| (x * (1.0 - off)) as f32).collect();
@@ -300,14 +299,14 @@ fn by_product(
         lengths_of_products(square, &col_squares, out);
         lower((1.0 - single(4)) as f32, moved, &pair.cols.moved, out);
     }
-    // Twice: what was taken off, and what may have been off in the same direction.
+    // Twice: the share subtracted, and an equal error in the same direction.
     let lost =
         squared_norms.map(|squares| squares.iter().map(|x| (2.01 * off * x) as f32).collect());
     LoweredDistances::of_rounded(pair, single(8), lost)
 }
 
 for_wide_registers! {
-    /// √(‖x‖² + ‖y‖² − 2⟨x, y⟩) of inner products and squared norms, or 0.
+    /// Computes √(‖x‖² + ‖y‖² − 2⟨x, y⟩), or 0, from inner products and squared norms.
     lengths_of_products, lengths_of_products_wide,
     (row_square: f32, col_squares: &[f32], out: &mut [f32]), {
         for (out, &col_square) in out.iter_mut().zip(col_squares) {
@@ -331,12 +330,13 @@ mod tests {
         #[test]
         fn none_is_above_the_distance_and_none_far_below(
             (dim, coordinates) in clouds(),
-            // All of them, or those of one cluster, which are seen from its center.
+            // Every point, or every fourth: the points of one cluster, rounded relative to its
+            // center.
             every in prop::sample::select(vec![1usize, 4]),
             which in 0..3usize,
         ) {
             let n = coordinates.len() / dim;
-            // What double precision knows of points that lie close together.
+            // Error of double precision for points that lie close together.
             let farthest = coordinates.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             let digits = if every == 1 { 0.0 } else { 1e-14 * dim as f64 * farthest };
             for kind in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::Chebyshev, PointMetric::SqEuclidean] {
@@ -379,7 +379,7 @@ mod tests {
             assert!(metric.shared.lowered.get().is_some_and(Option::is_some));
             for i in 0..n {
                 for j in 0..n {
-                    // One alone is read from the triangle.
+                    // A single distance is read from the triangle.
                     let mut alone = [0.0];
                     let unit = metric.block_below(&[i], &[j], 1, &mut alone).unit;
                     let [low, whole] = [(alone[0], unit), (whole[i * n + j], known.unit)]
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn a_sum_of_many_terms_that_are_rounded_away_is_known_to_have_lost_them() {
         for dim in [1_000, 20_000, MOST_DIM] {
-            // Each term is a little less than half of what two ends in a digit.
+            // Each term is slightly less than half a unit in the last place of the sum.
             let term = 0.9999 / f64::from(1 << 24);
             let half = |side: f64| (0..dim).map(move |k| side * if k == 0 { 1.0 } else { term });
             let points: Vec<f64> = half(1.0).chain(half(-1.0)).collect();

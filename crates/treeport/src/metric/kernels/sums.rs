@@ -2,14 +2,15 @@
 
 use crate::metric::points::period::apart;
 
-/// What is added up over the coordinates of two vectors, and how blocks of such sums are computed.
+/// Sum over the coordinates of two vectors, and the way blocks of such sums are computed.
 ///
-/// Every kernel matches on it without a wildcard, so that none forgets a new way of adding up.
+/// Every kernel matches on it without a wildcard, so that a new variant is a compile error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernel {
     /// Σ (xₖ − yₖ)²; blocks as ‖x‖² + ‖y‖² − 2⟨x, y⟩, by a matrix product where that is faster.
     Products,
-    /// Σ (xₖ − yₖ)², always from the differences, for distances that a product would round too much.
+    /// Σ (xₖ − yₖ)², always from the differences, for distances that a product would round too
+    /// much.
     Squares,
     /// Σ |xₖ − yₖ|.
     Absolutes,
@@ -18,12 +19,13 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// The sum for one pair.
+    /// Computes the sum for one pair.
     pub(crate) fn sum(self, x: &[f64], y: &[f64]) -> f64 {
         self.sums(x, [y], None)[0]
     }
 
-    /// The sums for one x and several y, of wrapped coordinates where there are half periods.
+    /// Computes the sums for one x and several y, of wrapped coordinates where there are half
+    /// periods.
     #[inline]
     pub(crate) fn sums<const K: usize>(
         self,
@@ -41,7 +43,7 @@ impl Kernel {
         }
     }
 
-    /// The sum for one pair of wrapped coordinates.
+    /// Computes the sum for one pair of wrapped coordinates.
     fn wrapped_sum(self, x: &[f64], y: &[f64], halves: &[f64]) -> f64 {
         let apart = |((&x, &y), &half): ((&f64, &f64), &f64)| apart(x, y, half);
         let all = x.iter().zip(y).zip(halves).map(apart);
@@ -52,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// Whether inner products may take the place of differences.
+    /// Checks whether inner products may replace differences.
     pub(crate) fn takes_products(self) -> bool {
         match self {
             Self::Products => true,
@@ -61,7 +63,7 @@ impl Kernel {
     }
 }
 
-/// max |xₖ − yₖ|, in lanes.
+/// Computes max |xₖ − yₖ| in lanes.
 fn largest(x: &[f64], y: &[f64]) -> f64 {
     let more = |most: f64, x: f64, y: f64| {
         let apart = (x - y).abs();
@@ -78,17 +80,17 @@ fn largest(x: &[f64], y: &[f64]) -> f64 {
     most.into_iter().fold(rest, f64::max)
 }
 
-/// Sums of squares below this may have lost digits, or all of them, to underflow.
+/// Sum of squares below which digits, or all of them, may be lost to underflow.
 pub(crate) const VANISHING_SQUARE: f64 = 1e-280;
 
-/// Sums run in this many lanes: the order is fixed, and the compiler can use vector registers.
+/// Number of lanes of a sum: the order is fixed, and the compiler can use vector registers.
 const LANES: usize = 8;
 
-/// Groups of lanes that one sum adds up before it is the next one's turn: few enough that a
-/// processor looks ahead to the next.
+/// Groups of lanes that one sum adds up before the next one continues: few enough that a processor
+/// executes both out of order.
 const TURN: usize = 8;
 
-/// Σ (xₖ − yₖ)² for several y.
+/// Computes Σ (xₖ − yₖ)² for several y.
 fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
     #[cfg(target_arch = "x86_64")]
     if x.len() >= WIDE && std::arch::is_x86_feature_detected!("avx2") {
@@ -96,30 +98,31 @@ fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
             unsafe_code,
             reason = "a function for a newer processor may not run on an older one"
         )]
-        // SAFETY: this processor was just asked whether it is new enough.
+        // SAFETY: AVX2 was detected above.
         return unsafe { squares_avx2(x, ys) };
     }
     sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
-/// [`squares`] with twice the lanes in a register: the order of the sums does not change, so neither
-/// do their bits, in half the time.
+/// Computes [`squares`] with twice the lanes in a register: the order of the sums and so their bits
+/// stay the same, in half the time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
     sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
-/// Coordinates from which it pays to ask the processor what it can do.
+/// Number of coordinates from which detecting the processor's features pays off.
 #[cfg(target_arch = "x86_64")]
 const WIDE: usize = 32;
 
-/// Σ term(xₖ, yₖ), in a fixed order.
+/// Computes Σ term(xₖ, yₖ) in a fixed order.
 pub(crate) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     sums(x, [y], term)[0]
 }
 
-/// [`in_lanes`] of several y. Always inlined, so that it is compiled for its caller's processor.
+/// Computes [`in_lanes`] of several y. Always inlined, so that it is compiled for its caller's
+/// processor.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "elsewhere it would not get the wider registers")]
 fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f64) -> [f64; K] {
@@ -154,7 +157,7 @@ mod tests {
         let wave = |k: usize| (k as f64 * 0.7).sin() * f64::from(1 << (k % 7));
         for dim in [1, 7, 8, 33, 300] {
             let (x, y): (Vec<_>, Vec<_>) = (0..dim).map(|k| (wave(k), wave(k + 1000))).unzip();
-            // SAFETY: the processor was asked above.
+            // SAFETY: AVX2 was detected above.
             let fast = unsafe { squares_avx2(&x, [&y]) };
             assert_eq!(fast, [in_lanes(&x, &y, |a, b| (a - b) * (a - b))]);
         }

@@ -1,10 +1,10 @@
-//! Points that kernels are judged on.
+//! Points on which tests compare kernels.
 
 use proptest::prelude::*;
 
 use crate::metric::{Geometry, PointMetric};
 
-/// Clusters, near and equal points among them, anywhere and of any size.
+/// Generates clusters with close and equal points, of any location and size.
 pub(super) fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
     let spread = prop::sample::select(vec![0.0, 1e-9, 1e-4, 1e-2, 1.0]);
     let size = prop::sample::select(vec![1e-120, 1e-9, 1.0, 1e9, 1e120]);
@@ -28,8 +28,8 @@ pub(super) fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
     )
 }
 
-/// This metric alone, and where it takes periods with some that are shorter and longer than the points
-/// are apart.
+/// Returns this metric alone and, where it supports periods, with some that are shorter and longer
+/// than the extent of the points.
 fn geometries(metric: PointMetric, dim: usize, coordinates: &[f64]) -> Vec<Geometry> {
     let along = |k: usize| coordinates.iter().skip(k).step_by(dim).copied();
     let width = |k: usize| {
@@ -45,7 +45,7 @@ fn geometries(metric: PointMetric, dim: usize, coordinates: &[f64]) -> Vec<Geome
     std::iter::once(metric.into()).chain(with_periods).collect()
 }
 
-/// One of those.
+/// Returns one of the [`geometries`].
 pub(super) fn geometry(
     metric: PointMetric,
     dim: usize,

@@ -1,4 +1,4 @@
-//! The largest difference along an axis: max |xₖ − yₖ|.
+//! Chebyshev distance, the largest difference of a coordinate: max |xₖ − yₖ|.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula};
 

@@ -1,5 +1,5 @@
-//! One minus the cosine of the angle: half the squared straight line between vectors of length 1,
-//! which is the same number without the cancellation.
+//! Cosine distance, one minus the cosine of the angle: half the squared Euclidean distance of unit
+//! vectors, which is the same number without cancellation.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula, Vectors};
 use crate::error::{Error, Result};
@@ -18,11 +18,11 @@ impl PointFormula for Cosine {
         "cosine compares directions, which have no period; leave it out or take another metric",
     );
 
-    /// Every vector divided by its length, or an error for a vector without one.
+    /// Divides every vector by its length; an error for a vector of length 0.
     fn vectors(dim: usize, coordinates: &[f64]) -> Result<Option<Vectors>> {
         let mut entries = coordinates.to_vec();
         for (point, x) in entries.chunks_exact_mut(dim).enumerate() {
-            // By the largest coordinate first, so that the squares neither overflow nor vanish.
+            // By the largest coordinate first, so that squares neither overflow nor underflow.
             let largest = x.iter().fold(0.0, |max: f64, v| max.max(v.abs()));
             if largest == 0.0 {
                 return Err(Error::ZeroVector { point });

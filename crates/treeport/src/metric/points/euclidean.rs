@@ -1,4 +1,4 @@
-//! The straight line: √Σ (xₖ − yₖ)².
+//! Euclidean distance: √Σ (xₖ − yₖ)².
 
 use super::period::differences;
 use super::{Kernel, MapCoordinates, Norm, PointFormula};
@@ -19,7 +19,7 @@ impl PointFormula for Euclidean {
         square.sqrt()
     }
 
-    /// Vectors so close together that the squares vanish: the differences are scaled first.
+    /// Scales the differences first, for vectors so close together that squares underflow.
     #[cold]
     fn beyond_sums(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
         let differences = differences(x, y, halves);

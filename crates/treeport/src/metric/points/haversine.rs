@@ -1,30 +1,30 @@
-//! Along the surface of the Earth, from latitudes and longitudes in degrees: the arc behind the
-//! straight line between two points of the unit sphere.
+//! Great-circle distance on the Earth between latitudes and longitudes in degrees, computed from
+//! the chord between two points of the unit sphere.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula, Vectors};
 use crate::error::{Error, Result, show_shape};
 use crate::metric::kernels::sums::in_lanes;
 use crate::rounding::double;
 
-/// The mean radius of the Earth in kilometers.
+/// Mean radius of the Earth in kilometers.
 const EARTH: f64 = 6_371.008_8;
 
 pub(super) struct Haversine;
 
 impl PointFormula for Haversine {
     const IS_METRIC: bool = true;
-    /// Between opposite sides of the Earth the rounding of a product would count.
+    /// Squares: near antipodal points the rounding error of inner products would matter.
     const KERNEL: Kernel = Kernel::Squares;
     const NORM: Option<Norm> = None;
     const RADIUS: Option<f64> = Some(EARTH);
     const DEGREE: u8 = 0;
     const MAP: MapCoordinates = MapCoordinates::Degrees;
     const WITHOUT_PERIOD: Option<&'static str> =
-        Some("haversine knows that longitudes go round; leave it out");
-    /// Near 4, where all places are on the other side, squares hardly change with the arc.
+        Some("haversine already treats longitudes as periodic; leave it out");
+    /// Squared chords near 4 (antipodal points) hardly change with the arc.
     const MOST_SUM: f64 = 3.5;
 
-    /// Points of the unit sphere.
+    /// Returns the points of the unit sphere.
     fn vectors(dim: usize, coordinates: &[f64]) -> Result<Option<Vectors>> {
         if dim != 2 {
             return Err(Error::Shape {
@@ -54,19 +54,19 @@ impl PointFormula for Haversine {
         2.0 * EARTH * (0.5 * square.sqrt()).min(1.0).asin()
     }
 
-    /// From one side of the Earth to the other a rounding of the square counts.
+    /// Lowers the square by its roundings, which matter near antipodal points.
     fn of_sum_for_bounds(square: f64) -> f64 {
         Self::of_sum(square * (1.0 - double(4)))
     }
 
-    /// The arc to the other side, from how far one point is from the place opposite to the other.
+    /// Computes the arc from the distance of one point to the antipode of the other.
     #[cold]
     fn beyond_sums(x: &[f64], y: &[f64], _: Option<&[f64]>) -> f64 {
         let square = in_lanes(x, y, |a, b| (a + b) * (a + b));
         2.0 * EARTH * (std::f64::consts::FRAC_PI_2 - (0.5 * square.sqrt()).asin())
     }
 
-    /// The formula of haversines.
+    /// The haversine formula.
     #[cfg(test)]
     fn judge(x: &[f64], y: &[f64]) -> f64 {
         let half = |k: usize| ((y[k] - x[k]).to_radians() / 2.0).sin().powi(2);
@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn the_earth_is_round() {
-        // A quarter of a meridian, half of the equator both ways, and across the date line.
+        // A quarter of a meridian, half of the equator in both directions, and across the date
+        // line.
         let places = vec![0.0, 0.0, 90.0, 77.0, 0.0, 180.0, 0.0, -180.0, 0.5, 179.5, 0.5, 180.5];
         let points = Points::new(2, places, PointMetric::Haversine.into()).unwrap();
         assert_eq!((points.len(), points.dim), (6, 3));
@@ -94,7 +95,7 @@ mod tests {
         let degree = EARTH.to_radians();
         assert!(near(0, 1, 90.0 * degree) && near(0, 2, 180.0 * degree) && near(2, 3, 0.0));
         assert!((points.distance(4, 5) / degree - 1.0).abs() < 1e-4);
-        // A little short of the other side, where the straight line hardly changes.
+        // Nearly antipodal points, where the chord hardly changes.
         let points =
             Points::new(2, vec![0.0, 0.0, 1e-6, 180.0], PointMetric::Haversine.into()).unwrap();
         let short = (180.0 - 1e-6) * degree;

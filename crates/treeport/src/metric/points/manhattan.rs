@@ -1,4 +1,4 @@
-//! Along the axes: Σ |xₖ − yₖ|.
+//! Manhattan distance: Σ |xₖ − yₖ|.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula};
 

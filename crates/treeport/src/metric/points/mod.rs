@@ -1,9 +1,9 @@
-//! Metrics of points with coordinates: one file a metric, and the table that lists them.
+//! Metrics of points with coordinates: one file per metric, and the table that lists them.
 //!
-//! A metric tells in its own file what a [`PointFormula`] asks for, and takes a row of
-//! `point_metrics!` below; everything else reads that. A metric that needs a new way of adding up, a new
-//! norm or a new kind of map adds a variant to [`Kernel`], [`Norm`] or [`MapCoordinates`], and no
-//! kernel compiles until it knows that variant.
+//! A metric implements [`PointFormula`] in its own file and has a row in `point_metrics!` below;
+//! all other code uses that table. A metric with a new sum, norm or kind of map adds a variant to
+//! [`Kernel`], [`Norm`] or [`MapCoordinates`], which every kernel then has to handle in order to
+//! compile.
 
 mod chebyshev;
 mod cosine;
@@ -22,70 +22,72 @@ use crate::names::named;
 pub use period::{Geometry, Period};
 pub(super) use stored::Points;
 
-/// What a metric of points tells about itself.
+/// Definition of a metric of points.
 trait PointFormula {
     /// Whether the triangle inequality holds for all points.
     const IS_METRIC: bool;
 
-    /// What is added up over the coordinates of two vectors.
+    /// Sum over the coordinates of two vectors.
     const KERNEL: Kernel;
 
-    /// The norm whose ‖x − y‖ the distance of coordinates as they were given is, where it is one.
+    /// The norm ‖x − y‖ that is the distance of unchanged coordinates, if it is a norm.
     const NORM: Option<Norm>;
 
-    /// A distance over ‖x − y‖² of its vectors, where that is one number: a power of two.
+    /// Ratio of the distance to ‖x − y‖² of its vectors, if constant: a power of two.
     const SQUARE_SHARE: Option<f64> = None;
 
-    /// The radius of the sphere along which distances are measured between unit vectors, where they are.
+    /// Radius of the sphere on which distances are measured between unit vectors, if any.
     const RADIUS: Option<f64> = None;
 
-    /// Vectors c times as long are c to this power times as far apart; 0 for vectors of length 1.
+    /// Degree of homogeneity: scaling vectors by c scales distances by c to this power; 0 for unit
+    /// vectors.
     const DEGREE: u8;
 
-    /// Where points are on a map.
+    /// Meaning of coordinates on a map.
     const MAP: MapCoordinates;
 
-    /// Why its coordinates have no period, where they have none.
+    /// Reason why coordinates cannot have a period, if so.
     const WITHOUT_PERIOD: Option<&'static str> = None;
 
-    /// Sums below and above these have lost too many digits; then it is up to `beyond_sums`.
+    /// Range of accurate sums; `beyond_sums` computes the distance of any other sum.
     const LEAST_SUM: f64 = f64::NEG_INFINITY;
     const MOST_SUM: f64 = f64::INFINITY;
 
-    /// The vectors that distances are computed from, where those are not the coordinates.
+    /// Returns the vectors that distances are computed from, if they are not the coordinates.
     ///
     /// # Errors
-    /// Coordinates that the metric has no distance for; that they are finite has been checked.
+    /// Coordinates that are invalid for the metric; they are finite.
     fn vectors(_dim: usize, _coordinates: &[f64]) -> Result<Option<Vectors>> {
         Ok(None)
     }
 
-    /// The distance behind a sum.
+    /// Converts a sum to a distance.
     fn of_sum(sum: f64) -> f64;
 
-    /// As [`of_sum`](Self::of_sum), above the truth by no more than a few roundings of the distance.
+    /// Converts a sum to a distance that exceeds the true one by at most a few roundings.
     fn of_sum_for_bounds(sum: f64) -> f64 {
         Self::of_sum(sum)
     }
 
-    /// The distance of two vectors whose sum has lost too many digits.
+    /// Computes the distance of two vectors whose sum has lost too many digits.
     fn beyond_sums(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
         Self::of_sum(Self::KERNEL.sums(x, [y], halves)[0])
     }
 
-    /// The distance of two points by the textbook, from coordinates as they were given.
+    /// Computes the distance of two points by the textbook formula, from the original coordinates.
     #[cfg(test)]
     fn judge(x: &[f64], y: &[f64]) -> f64 {
         Self::judge_differences(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>())
     }
 
-    /// The distance behind the differences of all coordinates, by the textbook, where it has one.
+    /// Computes the distance from the differences of coordinates by the textbook formula, if it has
+    /// one.
     #[cfg(test)]
     fn judge_differences(_differences: &[f64]) -> f64 {
         unreachable!("no distance of differences")
     }
 
-    /// Numbers of coordinates that points may have, to be tested.
+    /// Numbers of coordinates to test.
     #[cfg(test)]
     const DIMS: &'static [usize] = &[1, 2, 11, 12, 16, 17, 40];
 }
@@ -98,8 +100,8 @@ struct Vectors {
 
 /// A norm of vectors.
 ///
-/// Where a distance is ‖x − y‖, points that are moved a little change it by no more than the norms of
-/// those moves, and no transport costs less than moving the centroid: bounds rest on both.
+/// Where a distance is ‖x − y‖, moving points changes it by at most the norms of the moves, and
+/// transport costs at least the distance of the centroids: bounds rest on both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Norm {
     /// √Σ xₖ².
@@ -110,22 +112,22 @@ pub(crate) enum Norm {
     Largest,
 }
 
-/// Where points are on a map, by their coordinates.
+/// Meaning of coordinates on a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapCoordinates {
     /// Two coordinates are a place in the plane: x to the right, y upwards.
     Plane,
     /// Latitude and longitude in degrees.
     Degrees,
-    /// Coordinates are directions, which are no places.
+    /// Coordinates are directions, which have no place on a map.
     Nowhere,
 }
 
-/// The enum of all metrics, its names, and what the file of each says.
+/// Defines the enum of all metrics, with their names and the constants of their files.
 macro_rules! point_metrics {
     ($($(#[$about:meta])* $metric:ident in $file:ident:
         $name:literal $(or $alias:literal)*, $help:literal;)+) => {
-        /// How far two vectors are apart.
+        /// Distance between two vectors.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum PointMetric {
@@ -136,12 +138,12 @@ macro_rules! point_metrics {
             aliases: &[$($(($alias, $name),)*)+] }
 
         impl PointMetric {
-            /// Whether the triangle inequality holds for all points.
+            /// Returns whether the triangle inequality holds for all points.
             pub fn is_metric(self) -> bool {
                 match self { $(Self::$metric => $file::$metric::IS_METRIC),+ }
             }
 
-            /// Where points are on a map.
+            /// Returns the meaning of coordinates on a map.
             pub fn map_coordinates(self) -> MapCoordinates {
                 match self { $(Self::$metric => $file::$metric::MAP),+ }
             }
@@ -154,47 +156,48 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => $file::$metric::NORM),+ }
             }
 
-            /// A distance over the squared Euclidean one of its vectors, where that is one number.
+            /// Returns c if the distance is always c times the squared Euclidean distance of the
+            /// vectors.
             pub(crate) fn square_share(self) -> Option<f64> {
                 match self { $(Self::$metric => $file::$metric::SQUARE_SHARE),+ }
             }
 
-            /// The radius of the sphere along which distances are measured, where they are.
+            /// Returns the radius of the sphere on which distances are measured, if any.
             pub(crate) fn radius(self) -> Option<f64> {
                 match self { $(Self::$metric => $file::$metric::RADIUS),+ }
             }
 
-            /// Why its coordinates have no period, where they have none.
+            /// Returns the reason why coordinates cannot have a period, if so.
             fn without_period(self) -> Option<&'static str> {
                 match self { $(Self::$metric => $file::$metric::WITHOUT_PERIOD),+ }
             }
 
-            /// Vectors c times as long are c to this power times as far apart; 0 where all have
-            /// length 1.
+            /// Returns the degree of homogeneity: scaling vectors by c scales distances by c to
+            /// this power; 0 for unit vectors.
             pub(crate) fn degree(self) -> u8 {
                 match self { $(Self::$metric => $file::$metric::DEGREE),+ }
             }
 
-            /// The distance behind a sum of the [`Kernel`].
+            /// Converts a sum of the [`Kernel`] to a distance.
             #[inline]
             pub(crate) fn of_sum(self, sum: f64) -> f64 {
                 match self { $(Self::$metric => $file::$metric::of_sum(sum)),+ }
             }
 
-            /// As [`of_sum`](Self::of_sum), above the truth by no more than a few roundings.
+            /// Converts a sum to a distance that exceeds the true one by at most a few roundings.
             pub(crate) fn of_sum_for_bounds(self, sum: f64) -> f64 {
                 match self { $(Self::$metric => $file::$metric::of_sum_for_bounds(sum)),+ }
             }
 
-            /// Sums to distances; −1 for sums that have lost too many digits.
+            /// Converts sums to distances, or to −1 for sums that have lost too many digits.
             // Always inlined, so that it is compiled for its caller's processor.
             #[inline(always)]
             pub(crate) fn of_sums(self, sums: &mut [f64]) {
                 match self { $(Self::$metric => of_sums::<$file::$metric>(sums)),+ }
             }
 
-            /// The distances from one vector to several others, which need not be points; wrapped
-            /// where there are half periods.
+            /// Computes the distances from one vector to several others, which need not be points;
+            /// wrapped if there are half periods.
             fn between_several<const K: usize>(
                 self,
                 x: &[f64],
@@ -215,7 +218,7 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => $file::$metric::judge(x, y)),+ }
             }
 
-            /// As [`judge`](Self::judge), from the differences of coordinates.
+            /// Computes the textbook distance from the differences of coordinates.
             #[cfg(test)]
             fn judge_differences(self, differences: &[f64]) -> f64 {
                 match self { $(Self::$metric => $file::$metric::judge_differences(differences)),+ }
@@ -230,41 +233,44 @@ macro_rules! point_metrics {
 }
 
 point_metrics! {
-    /// Straight line: √Σ (xₖ − yₖ)².
+    /// Euclidean distance: √Σ (xₖ − yₖ)².
     Euclidean in euclidean: "euclidean" or "l2", "straight line";
-    /// Along the axes: Σ |xₖ − yₖ|.
+    /// Manhattan distance: Σ |xₖ − yₖ|.
     Manhattan in manhattan: "manhattan" or "l1" or "cityblock", "along the axes";
-    /// The largest difference along an axis: max |xₖ − yₖ|.
+    /// Chebyshev distance, the largest difference of a coordinate: max |xₖ − yₖ|.
     Chebyshev in chebyshev:
         "chebyshev" or "linf" or "chessboard", "largest difference along an axis";
-    /// One minus the cosine of the angle, which does **not** obey the triangle inequality.
+    /// Cosine distance, one minus the cosine of the angle, which does **not** obey the triangle
+    /// inequality.
     ///
     /// Computed as half the squared Euclidean distance of the unit vectors, which is the same
-    /// number without the cancellation, so that nearly parallel vectors keep their digits.
+    /// number without cancellation, so that nearly parallel vectors keep their digits.
     Cosine in cosine: "cosine", "one minus the cosine of the angle";
-    /// The square of the straight line, which does **not** obey the triangle inequality.
+    /// Squared Euclidean distance, which does **not** obey the triangle inequality.
     SqEuclidean in sqeuclidean: "sqeuclidean", "straight line, squared";
-    /// Along the surface of the Earth, in kilometers, between latitudes and longitudes in degrees.
+    /// Great-circle distance on the Earth in kilometers, between latitudes and longitudes in
+    /// degrees.
     ///
-    /// The Earth is a ball of its mean radius, 6,371.0088 km, which is off by at most 0.6 %. Computed
-    /// from the straight line between points of the unit sphere.
+    /// The Earth is a ball of its mean radius, 6,371.0088 km, an error of at most 0.6 %. Computed
+    /// from the chord between points of the unit sphere.
     Haversine in haversine:
         "haversine", "along the Earth's surface in km, of latitude and longitude in degrees";
 }
 
 impl PointMetric {
-    /// The distance between two vectors, which need not be points; wrapped where there are half periods.
+    /// Computes the distance between two vectors, which need not be points; wrapped if there are
+    /// half periods.
     pub(crate) fn between(self, x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
         self.between_several(x, [y], halves)[0]
     }
 
-    /// The distance of vectors `unit` times as long.
+    /// Returns the distance of vectors scaled by `unit`.
     pub(crate) fn scaled(self, distance: f64, unit: f64) -> f64 {
         (0..self.degree()).fold(distance, |distance, _| distance * unit)
     }
 }
 
-/// Whether a sum has lost too many digits.
+/// Returns whether a sum has lost too many digits.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn is_beyond<F: PointFormula>(sum: f64) -> bool {

@@ -1,14 +1,15 @@
-//! Coordinates that go round: angles, and boxes of a simulation whose sides meet.
+//! Periodic coordinates: angles, and simulation boxes with periodic boundaries.
 //!
-//! A coordinate of period P is brought into [−P/2, P/2) once, which loses nothing: the remainder of a
-//! division is a number of the same precision, and so is what is left of it after P is taken off where it
-//! is at least P/2 (Sterbenz). Then one way from x to y is |x − y|, and the other goes through the place
-//! where both halves meet, (P/2 − |x|) + (P/2 − |y|). The shorter one is the difference: where x and y are
-//! on one side of 0 the second is never the shorter, and elsewhere it is P − |x − y|. Neither has
-//! lost more than two roundings of its own size, however near two points on both sides of that place are,
-//! so that whatever counts roundings relative to a distance holds as it does without a period.
+//! A coordinate of period P is wrapped into [−P/2, P/2) once, exactly: the remainder of a division
+//! is a number of the same precision, and so is its difference to P where it is at least P/2
+//! (Sterbenz). Of the two paths from x to y, one has length |x − y|, and the other crosses the
+//! boundary, with length (P/2 − |x|) + (P/2 − |y|). The shorter one is the difference: the second
+//! is never the shorter where x and y are on one side of 0, and equals P − |x − y| elsewhere.
+//! Neither loses more than two roundings of its own size, however close two points on both sides of
+//! the boundary are, so that counts of roundings relative to a distance hold as they do without a
+//! period.
 //!
-//! A coordinate without a period has an infinite one: the second way is then never the shorter.
+//! A coordinate without a period has an infinite one: the second path is then never the shorter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,27 +18,27 @@ use super::PointMetric;
 use crate::error::{Error, Result};
 use crate::option_range::OptionRange;
 
-/// After which way a coordinate is back where it began.
+/// Periods of coordinates.
 ///
-/// Read from text it is a number for all coordinates, or a number or `none` for each of them:
+/// As text, a number for all coordinates, or a number or `none` for each of them:
 /// `none,6.283185307179586`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Period {
-    /// The same for all coordinates.
+    /// The same period for all coordinates.
     All(f64),
-    /// One for each coordinate that has one.
+    /// A period, or none, for each coordinate.
     Each(Vec<Option<f64>>),
 }
 
-/// How the coordinates of points are compared: by a metric, and those that go round by their period.
+/// A metric of coordinates, with the periods of periodic ones.
 ///
-/// Every [`PointMetric`] is one without periods.
+/// Every [`PointMetric`] converts to a geometry without periods.
 ///
 /// # Example
 /// ```
 /// use std::f64::consts::{PI, TAU};
 /// use treeport::{GroundMetric, PointMetric};
-/// // A height and an angle: from −3 to 3 it is not far.
+/// // A height and an angle: −3 and 3 are close.
 /// let geometry = PointMetric::Manhattan.with_period(&[None, Some(TAU)]);
 /// let metric = GroundMetric::from_points(2, vec![0.0, -3.0, 1.0, 3.0], geometry)?;
 /// assert!((metric.distance(0, 1) - (1.0 + 2.0 * (PI - 3.0))).abs() < 1e-15);
@@ -45,13 +46,13 @@ pub enum Period {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometry {
-    /// How differences become distances.
+    /// Metric of the coordinate differences.
     pub metric: PointMetric,
-    /// The periods of coordinates, if there are any.
+    /// Periods of coordinates, if there are any.
     pub period: Option<Period>,
 }
 
-/// Halves of squares, and what is left after a period is taken off, keep their digits from here on.
+/// Valid periods: from here on, halves of squares and remainders keep their digits.
 const PERIODS: OptionRange =
     OptionRange::at_least(1e-300, "it must be a finite number of at least 1e-300");
 
@@ -62,13 +63,13 @@ impl From<PointMetric> for Geometry {
 }
 
 impl PointMetric {
-    /// This metric where some coordinates go round: one period, or none, for each.
+    /// Combines this metric with one period, or none, for each coordinate.
     #[must_use]
     pub fn with_period(self, period: &[Option<f64>]) -> Geometry {
         Geometry { metric: self, period: Some(Period::Each(period.to_vec())) }
     }
 
-    /// This metric with a period, where there is one.
+    /// Combines this metric with a period, if there is one.
     #[must_use]
     pub fn with_optional_period(self, period: Option<Period>) -> Geometry {
         Geometry { metric: self, period }
@@ -76,12 +77,12 @@ impl PointMetric {
 }
 
 impl Geometry {
-    /// Half the period of each of `dim` coordinates, infinite where it has none; nothing where none
-    /// has one.
+    /// Returns half the period of each of `dim` coordinates, infinite for those without, or `None`
+    /// if no coordinate has one.
     ///
     /// # Errors
-    /// [`Error::BadOption`], where a period is not a positive number, there is another number of
-    /// them than of coordinates, or the metric takes none.
+    /// [`Error::BadOption`] if a period is not a positive number, the number of periods is not the
+    /// number of coordinates, or the metric does not support periods.
     pub(crate) fn half_periods(&self, dim: usize) -> Result<Option<Vec<f64>>> {
         let Some(period) = &self.period else { return Ok(None) };
         let each = match period {
@@ -109,7 +110,7 @@ impl Geometry {
     }
 }
 
-/// What errors call it.
+/// Name of the option in errors.
 const PERIOD: &str = "period";
 
 impl fmt::Display for Period {
@@ -144,7 +145,7 @@ impl FromStr for Period {
     }
 }
 
-/// A coordinate brought into [−half, half), exactly.
+/// Wraps a coordinate into [−half, half), exactly.
 pub(crate) fn wrapped(x: f64, half: f64) -> f64 {
     if half == f64::INFINITY {
         return x;
@@ -159,7 +160,7 @@ pub(crate) fn wrapped(x: f64, half: f64) -> f64 {
     }
 }
 
-/// How far two wrapped coordinates are apart: the shorter one of both ways.
+/// Computes the distance of two wrapped coordinates: the shorter of the two paths.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn apart(x: f64, y: f64, half: f64) -> f64 {
@@ -167,7 +168,7 @@ pub(crate) fn apart(x: f64, y: f64, half: f64) -> f64 {
     if around < direct { around } else { direct }
 }
 
-/// As [`apart`], in single precision.
+/// Computes [`apart`] in single precision.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn apart_single(x: f32, y: f32, half: f32) -> f32 {
@@ -175,14 +176,14 @@ pub(crate) fn apart_single(x: f32, y: f32, half: f32) -> f32 {
     if around < direct { around } else { direct }
 }
 
-/// The shorter way from y to x, below 0 where it goes down.
+/// Computes the signed difference x − y along the shorter path.
 pub(crate) fn way(x: f64, y: f64, half: f64) -> f64 {
     let (direct, apart) = (x - y, apart(x, y, half));
     if apart < direct.abs() { -apart.copysign(direct) } else { direct }
 }
 
-/// Half periods of some wrapped points, where those matter: where no two points are more than half a
-/// period apart along an axis, its period changes no difference.
+/// Returns the half periods that affect distances of some wrapped points: along an axis on which no
+/// two points are more than half a period apart, the period changes no difference.
 pub(crate) fn that_matter<'a>(
     halves: &[f64],
     points: impl Iterator<Item = &'a [f64]>,
@@ -202,7 +203,7 @@ pub(crate) fn that_matter<'a>(
     halves.iter().any(|half| half.is_finite()).then_some(halves)
 }
 
-/// The differences of two vectors, of wrapped coordinates where there are half periods.
+/// Iterates over the absolute differences of two vectors, wrapped if there are half periods.
 pub(super) fn differences<'a>(
     x: &'a [f64],
     y: &'a [f64],
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
     use crate::metric::points::Points;
 
-    /// A coordinate wrapped many times, near the place where halves meet, or anywhere.
+    /// A coordinate many periods away, near a boundary, or anywhere.
     fn coordinate(period: f64) -> impl Strategy<Value = f64> {
         let turns = prop_oneof![Just(0i64), -3..3i64, -1_000_000..1_000_000i64];
         let within = prop_oneof![
@@ -248,7 +249,7 @@ mod tests {
             for (x, a) in [(x, a), (y, b)] {
                 prop_assert!(-half <= a && a < half, "{a} {half}");
                 prop_assert_eq!(wrapped(a, half), a);
-                // Nothing is lost: x is a whole number of periods away, as remainders have it.
+                // Wrapping is exact: x differs by a whole number of periods, as the remainder does.
                 prop_assert_eq!((x % period) - a, [0.0, period, -period].into_iter()
                     .find(|&turn| (x % period) - a == turn).unwrap_or(f64::NAN));
             }
@@ -258,22 +259,22 @@ mod tests {
             let d = (a - b).abs();
             let expected = d.min(period - d);
             prop_assert!((found - expected).abs() <= 4e-16 * period, "{found} {expected}");
-            // From given coordinates, which are far away: what is lost there.
+            // From unwrapped coordinates, which are far away and have lost digits.
             let (far, d) = (x.abs().max(y.abs()), (x - y).rem_euclid(period));
             prop_assert!((found - d.min(period - d)).abs() <= 4e-16 * (far + period));
             prop_assert_eq!(way(a, b, half).abs().to_bits(), found.to_bits());
             let reached = wrapped(b + way(a, b, half), half);
             prop_assert!(apart(reached, a, half) <= 1e-15 * period);
-            // In single precision: moved by one rounding each, and by two of the half period.
+            // In single precision: one rounding of each coordinate, and two of the half period.
             let low = f64::from(apart_single((a / period) as f32, (b / period) as f32, 0.5)) * period;
             prop_assert!((low - found).abs() <= 3e-7 * period);
         }
 
-        /// However near two points on both sides are, their difference has all its digits.
+        /// Points close to each other across the boundary keep all digits of their difference.
         #[test]
         fn differences_across_the_ends_keep_their_digits(bits in 1..50i32, k in 1..1000i64, l in 1..1000i64) {
             let (half, unit) = (0.5, (-f64::from(bits)).exp2() / 1000.0);
-            // Each is a number of its own, so that what is left to the ends is known exactly.
+            // Both are exact numbers, and so are their distances to the boundary.
             let (x, y) = (half - k as f64 * unit, l as f64 * unit - half);
             let expected = (half - x) + (half + y);
             prop_assert_eq!(apart(x, y, half), expected.min(x - y));
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(points.distance(0, 1), 0.5 + 10.0 + 9.0);
         let points =
             Points::new(3, at, PointMetric::Manhattan.with_period(&[Some(0.75); 3])).unwrap();
-        // 9 and 0 are the same place, and so are 5.25 and 0.
+        // 9 and 0 are the same point, and so are 5.25 and 0.
         assert_eq!(points.distance(0, 1), 0.25 + 0.25 + 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The square of the straight line: Σ (xₖ − yₖ)².
+//! Squared Euclidean distance: Σ (xₖ − yₖ)².
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula};
 

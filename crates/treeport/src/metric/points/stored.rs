@@ -9,31 +9,31 @@ use crate::memory;
 use crate::metric::check_count;
 use crate::metric::kernels::rounded::SinglePrecisionCopy;
 
-/// Distances computed side by side, so that one goes on while another waits for its sums.
-const ABREAST: usize = 4;
+/// Distances computed in parallel lanes, which hides the latency of sums.
+const LANES: usize = 4;
 
-/// Entries below this have differences whose squares, and sums of all that a point may have, are finite.
+/// Differences of smaller entries have finite squares, and sums of all entries of a point are
+/// finite.
 const NEAR: f64 = 1e140;
 
-/// Vectors of equal length, all finite, and how to measure between them.
+/// Finite vectors of equal length, and their metric.
 #[derive(Clone)]
 pub(crate) struct Points {
     pub(crate) metric: PointMetric,
-    /// Coordinates as they were given, and how many each point has.
+    /// Original coordinates, and their number per point.
     pub(crate) coordinates: Vec<f64>,
     pub(crate) given_dim: usize,
-    /// The vectors that distances are computed from, where those are not the coordinates, and how many
-    /// entries each vector has.
+    /// Vectors that distances are computed from, if they are not the coordinates, and their length.
     vectors: Option<Vec<f64>>,
     pub(crate) dim: usize,
-    /// Periods as they were given, where a coordinate has one.
+    /// Original periods, if a coordinate has one.
     pub(crate) period: Option<Period>,
-    /// Half the period of every coordinate, infinite where it has none; nothing where all are infinite.
-    /// Vectors are wrapped by it, so that those of several sets of points can be compared.
+    /// Half the period of every coordinate, infinite for those without; `None` if all are infinite.
+    /// Vectors are wrapped by it, so that several sets of points are comparable.
     given_halves: Option<Vec<f64>>,
-    /// The same, infinite as well where no two points are farther apart than that.
+    /// Half periods that affect distances between these points; infinite for other coordinates.
     halves: Option<Vec<f64>>,
-    /// The vectors in single precision, once bounds are asked for.
+    /// Vectors in single precision, once computed for bounds.
     single_precision: OnceLock<Option<SinglePrecisionCopy>>,
 }
 
@@ -87,29 +87,29 @@ impl Points {
         self.coordinates.len() / self.given_dim
     }
 
-    /// The vectors that distances are computed from.
+    /// Returns the vectors that distances are computed from.
     pub(crate) fn vectors(&self) -> &[f64] {
         self.vectors.as_ref().unwrap_or(&self.coordinates)
     }
 
-    /// Half periods of the coordinates of vectors, infinite for those that have none; nothing where
-    /// none has one. For what is measured to other points, too.
+    /// Returns the half periods of coordinates, infinite for those without, or `None` if there are
+    /// none. They also apply to distances to other points.
     pub(crate) fn given_halves(&self) -> Option<&[f64]> {
         self.given_halves.as_deref()
     }
 
-    /// Half periods that matter between these points, infinite for other coordinates; nothing where none
-    /// does.
+    /// Returns the half periods that affect distances between these points, infinite for other
+    /// coordinates, or `None`.
     pub(crate) fn halves(&self) -> Option<&[f64]> {
         self.halves.as_deref()
     }
 
-    /// Half periods that matter between some of them; nothing where none does.
+    /// Returns the half periods that affect distances between some of the points, or `None`.
     pub(crate) fn halves_among(&self, some: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
         period::that_matter(self.halves()?, some.map(|i| self.vector(i)))
     }
 
-    /// Whether inner products may take the place of differences.
+    /// Returns whether inner products can replace differences.
     pub(crate) fn takes_products(&self) -> bool {
         self.metric.kernel().takes_products() && self.halves.is_none()
     }
@@ -118,7 +118,8 @@ impl Points {
         &self.vectors()[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// All points in single precision, worked out the first time, for the norm of their metric.
+    /// Returns all points in single precision for the norm of their metric, computed at the first
+    /// call.
     pub(crate) fn single_precision(&self, norm: Norm) -> Option<&SinglePrecisionCopy> {
         self.single_precision.get_or_init(|| SinglePrecisionCopy::new(self, norm)).as_ref()
     }
@@ -127,12 +128,13 @@ impl Points {
         self.metric.between(self.vector(i), self.vector(j), self.given_halves())
     }
 
-    /// The distances from one point to some others, to the bit those of [`Points::distance`].
+    /// Computes the distances from one point to some others, bit for bit those of
+    /// [`Points::distance`].
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         let x = self.vector(i);
         let vector = |j: u32| self.vector(j as usize);
         let ((fours, rest), (out, out_rest)) =
-            (to.as_chunks::<ABREAST>(), out.as_chunks_mut::<ABREAST>());
+            (to.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
         for (to, out) in fours.iter().zip(out) {
             *out = self.metric.between_several(x, to.map(vector), self.given_halves());
         }
@@ -141,7 +143,7 @@ impl Points {
         }
     }
 
-    /// Refuses points so far apart that a distance, or a step towards it, would overflow.
+    /// Checks that no distance, nor a step towards it, overflows.
     fn check_extent(&self) -> Result<()> {
         let largest = self.vectors().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         if largest < NEAR {
@@ -156,7 +158,7 @@ impl Points {
             }
         }
         let extent = self.metric.kernel().sum(&low, &high);
-        // Norms and inner products of centerd points stay below four times the square.
+        // Norms and inner products of centered points are below four times the square.
         if (4.0 * extent).is_finite() {
             return Ok(());
         }
@@ -169,7 +171,7 @@ impl Points {
     }
 }
 
-/// Coordinates within half a period.
+/// Wraps coordinates into half their periods.
 fn wrap(coordinates: &[f64], halves: &[f64]) -> Result<Vec<f64>> {
     let step = format_args!("coordinates within their periods");
     memory::check(step, memory::size_of::<f64>(&[coordinates.len()]), "give fewer points")?;

@@ -1,4 +1,4 @@
-//! Every metric of the table through every kernel, judged by its formula as a textbook has it.
+//! Every metric of the table in every kernel, against its textbook formula.
 
 use super::*;
 use crate::accuracy::{Accuracy, Level};
@@ -6,13 +6,13 @@ use crate::condensed::place;
 use crate::error::Error;
 use crate::estimate::Estimator;
 use crate::measure::Measures;
-use crate::metric::{GroundMetric, LaidOutPoints};
+use crate::metric::{BlockCache, GroundMetric};
 use crate::model::Model;
 use crate::names::Named;
 use crate::search::{Index, IndexOptions};
 use crate::{Linkage, Problem, linkage, silent};
 
-/// Points of all metrics and numbers of coordinates, with what the textbook says of them.
+/// Points of one metric and dimension, with their textbook distances.
 struct Judged {
     point_metric: PointMetric,
     halves: Option<Vec<f64>>,
@@ -24,7 +24,7 @@ struct Judged {
 
 const POINTS: usize = 50;
 
-/// Coordinates that are degrees, too; some points lie close together.
+/// Coordinates that are valid degrees; some points are close together.
 fn coordinates(dim: usize) -> Vec<f64> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {
@@ -62,7 +62,7 @@ impl Judged {
         let metric = GroundMetric::from_points(dim, at.clone(), geometry).unwrap();
         assert_eq!(metric.period().is_some(), halves.is_some());
         let point = |i: usize| &at[i * dim..(i + 1) * dim];
-        // Of whole turns as many as bring two coordinates nearest to each other.
+        // Subtracts the number of whole periods that brings two coordinates closest.
         let around = |d: f64, half: f64| {
             let turns = if half.is_finite() { (d / (2.0 * half)).round() } else { 0.0 };
             (if half.is_finite() { d - turns * 2.0 * half } else { d }).abs()
@@ -89,7 +89,7 @@ impl Judged {
         GroundMetric::from_condensed(POINTS, self.distances.clone()).unwrap()
     }
 
-    /// What the textbook's own sums lose counts in shares of the largest distance.
+    /// Allows for the rounding of the textbook sums, relative to the largest distance.
     fn check(&self, what: &str, found: f64, expected: f64) {
         let off = (found - expected).abs();
         let dim = self.metric.vectors().unwrap().0;
@@ -135,9 +135,8 @@ fn pairs_rows_blocks_and_tables_are_those_of_the_textbook() {
         for (&found, &expected) in metric.condensed().unwrap().iter().zip(&judged.distances) {
             judged.check("the table", found, expected);
         }
-        // Once as they are measured, once from columns that are kept.
-        let (mut laid_out, from) =
-            (LaidOutPoints::default(), (0..POINTS as u32).collect::<Vec<_>>());
+        // Once with an empty cache, once with a cached layout.
+        let (mut laid_out, from) = (BlockCache::default(), (0..POINTS as u32).collect::<Vec<_>>());
         for what in ["laid out", "laid out before"] {
             metric.block_from(&mut laid_out, &from, &all, &all, &mut block);
             judged.check_block(what, &all, &all, &block);
@@ -232,7 +231,7 @@ fn metrics_are_what_they_claim_to_be() {
         let (claimed, matrix) = (judged.point_metric, judged.matrix());
         assert_eq!(judged.metric.is_metric(), claimed.is_metric());
         assert!(!claimed.is_metric() || matrix.assume_metric().is_ok(), "{claimed}");
-        // A norm is of degree 1 and obeys the triangle inequality.
+        // A norm has degree 1 and obeys the triangle inequality.
         assert!(claimed.norm().is_none() || claimed.is_metric() && claimed.degree() == 1);
         let (dim, vectors) = judged.metric.vectors().unwrap();
         let [x, y] = [&vectors[..dim], &vectors[dim..2 * dim]];
@@ -309,7 +308,7 @@ fn points_too_far_apart_to_measure_are_named() {
     assert!(matches!(far, Error::BadDistance { from: 0, to: 2, value } if value.is_infinite()));
     let far = error(1, &[1.7e308, -1.7e308], PointMetric::Manhattan);
     assert!(matches!(far, Error::BadDistance { from: 0, to: 1, .. }));
-    // Far from the origin is fine as long as the points are near each other.
+    // Coordinates far from the origin are valid if the points are near each other.
     let near = Points::new(1, vec![1e200, 1e200], PointMetric::Euclidean.into()).unwrap();
     assert_eq!(near.distance(0, 1), 0.0);
 }
@@ -329,7 +328,7 @@ fn trees_of_coordinates_know_that_they_go_round() {
             for j in i + 1..POINTS {
                 let off = 1e-12 * judged.largest;
                 assert!(tree.leaf_distance(i, j) >= chebyshev.distance(i, j) - off, "{i} {j}");
-                // Edges are distances between centers, so that no path is shorter than the way.
+                // Edges are distances between centers, so no path is shorter than the distance.
                 let path = clusters.leaf_distance(i, j);
                 assert!(
                     !judged.point_metric.is_metric() || path >= judged.distance(i, j) - off,
@@ -373,9 +372,9 @@ fn bad_periods_are_named() {
     );
     assert_eq!(
         refused("none,360", 2, PointMetric::Haversine),
-        "period is none,360; haversine knows that longitudes go round; leave it out"
+        "period is none,360; haversine already treats longitudes as periodic; leave it out"
     );
-    // None for every coordinate is none at all.
+    // `none` for every coordinate is no period.
     let none = "none,none".parse::<Period>().unwrap();
     let metric = PointMetric::Cosine.with_optional_period(Some(none));
     let metric = GroundMetric::from_points(2, vec![1.0, 0.0, 0.0, 1.0], metric).unwrap();

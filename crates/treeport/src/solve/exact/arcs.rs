@@ -1,17 +1,17 @@
-//! Which arcs may come into the basis, and how the next one is found.
+//! Sets of arcs, and block pricing of the entering arc.
 //!
-//! Arcs are priced row by row (a row is a source), a block of rows at a time from where the last
-//! search stopped, and the most negative arc of the block is taken. Blocks of 4·√arcs are where the
-//! time of pricing and the number of pivots balance; it is flat between 3 and 8 (supports of 30 to
-//! 2,000).
+//! Pricing scans a block of rows (a row is a source) from where the last scan stopped, and the arc
+//! of the block with the most negative reduced cost enters. Blocks of 4·√arcs balance the time of
+//! pricing and the number of pivots; the total is flat between 3 and 8 (supports of 30 to 2,000).
 
 use std::cmp::Ordering;
 
 use super::price::Cost;
-use super::{AT_ONCE, GoesOn, ask};
+use super::table::COSTS_PER_CHECK;
+use super::{GoesOn, ask};
 use crate::error::Result;
 
-/// An arc that would lower the cost, by its reduced cost for each unit.
+/// An entering arc: each unit of flow on it changes the cost by its reduced cost.
 #[derive(Clone, Copy)]
 pub(super) struct Entering<C> {
     pub(super) source: usize,
@@ -21,21 +21,21 @@ pub(super) struct Entering<C> {
 
 /// A set of arcs to price.
 pub(super) trait Arcs<C: Cost> {
-    /// How many there are.
+    /// Returns the number of arcs.
     fn count(&self) -> usize;
 
-    /// The smallest `cost + potential` of the arcs of a source; `FAR` if it has none.
+    /// Returns the smallest `cost + potential` of the arcs of a source, or `FAR` if it has none.
     fn least(&self, source: usize, sinks: &[C]) -> C;
 
-    /// The sink of the arc of a source that has this sum.
+    /// Returns the sink of the arc of a source with this sum.
     fn find(&self, source: usize, sinks: &[C], sum: C) -> usize;
 
-    /// By how much the second smallest `cost + price` of a source is above the smallest, and the
-    /// sink of that; a number that is no sink if no arc of the source ends at one that is open.
+    /// Returns the second smallest `cost + price` of a source minus the smallest, and the sink of
+    /// the smallest, or an index out of range if all arcs of the source end at saturated sinks.
     fn regret(&self, source: usize, price: &[C]) -> (C, usize);
 }
 
-/// Every source with every sink: rows of costs.
+/// All arcs, as rows of costs.
 pub(super) struct AllArcs<'a, C> {
     pub(super) cost: &'a [C],
     pub(super) m: usize,
@@ -60,7 +60,7 @@ impl<C: Cost> Arcs<C> for AllArcs<'_, C> {
     }
 }
 
-/// No more arcs than those tried before.
+/// The empty set of arcs.
 pub(super) struct NoArcs;
 
 impl<C: Cost> Arcs<C> for NoArcs {
@@ -81,7 +81,7 @@ impl<C: Cost> Arcs<C> for NoArcs {
     }
 }
 
-/// Some arcs, in compressed rows; its memory serves one solve after another.
+/// A sparse set of arcs in compressed rows; its buffers are reusable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FewArcs<C> {
     start: Vec<usize>,
@@ -98,7 +98,7 @@ impl<C: Cost> FewArcs<C> {
         self.cost.clear();
     }
 
-    /// Adds an arc to the row that is being written.
+    /// Adds an arc to the current row.
     pub(super) fn push(&mut self, sink: usize, cost: C) {
         self.sink.push(sink as u32);
         self.cost.push(cost);
@@ -108,17 +108,21 @@ impl<C: Cost> FewArcs<C> {
         self.start.push(self.sink.len());
     }
 
-    /// Of every row of costs about [`NEAR`] arcs that are cheapest against the prices of the sinks.
-    /// O(arcs).
+    /// Selects about the [`NEAR`] arcs of every row with the smallest cost + price, in O(arcs).
     ///
     /// # Errors
-    /// `Cancelled`, where it shall not go on.
-    pub(super) fn cheapest(&mut self, cost: &[C], price: &[C], goes_on: &GoesOn<'_>) -> Result<()> {
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `keep_going` returns false.
+    pub(super) fn cheapest(
+        &mut self,
+        cost: &[C],
+        price: &[C],
+        keep_going: &GoesOn<'_>,
+    ) -> Result<()> {
         self.clear();
-        let rows = (AT_ONCE / price.len()).max(1);
+        let rows = (COSTS_PER_CHECK / price.len()).max(1);
         for (i, row) in cost.chunks_exact(price.len()).enumerate() {
             if i % rows == rows - 1 {
-                ask(goes_on)?;
+                ask(keep_going)?;
             }
             self.push_cheapest(row, price);
             self.end_row();
@@ -126,8 +130,7 @@ impl<C: Cost> FewArcs<C> {
         Ok(())
     }
 
-    /// Adds about [`NEAR`] arcs to the row that is being written; a sample tells how cheap those
-    /// are.
+    /// Adds about [`NEAR`] arcs to the current row, up to a limit estimated from a sample.
     pub(super) fn push_cheapest(&mut self, row: &[C], price: &[C]) {
         let m = price.len();
         let stride = m.div_ceil(SAMPLE);
@@ -137,7 +140,7 @@ impl<C: Cost> FewArcs<C> {
         let rank = (NEAR * self.sample.len() / m).min(self.sample.len() - 1);
         let order = |a: &C, b: &C| a.partial_cmp(b).unwrap_or(Ordering::Equal);
         let limit = *self.sample.select_nth_unstable_by(rank, order).1;
-        // With ties that could be all, so it stops at `MOST`.
+        // Ties may put all arcs below the limit, hence `MOST`.
         let near = row.iter().zip(price).enumerate().filter(|(_, (c, p))| **c + **p <= limit);
         for (j, (&cost, _)) in near.take(MOST) {
             self.push(j, cost);
@@ -165,7 +168,7 @@ impl<C: Cost> Arcs<C> for FewArcs<C> {
 
     fn find(&self, source: usize, sinks: &[C], sum: C) -> usize {
         let hit = self.row(source).find(|&(j, cost)| cost + sinks[j] == sum);
-        hit.expect("the sum was found in this row").0
+        hit.expect("the sum is that of an arc in this row").0
     }
 
     fn regret(&self, source: usize, price: &[C]) -> (C, usize) {
@@ -183,13 +186,13 @@ impl<C: Cost> Arcs<C> for FewArcs<C> {
 }
 
 impl FewArcs<f64> {
-    /// The largest of their costs.
+    /// Returns the largest cost.
     pub(super) fn largest(&self) -> f64 {
         self.cost.iter().copied().fold(0.0, f64::max)
     }
 }
 
-/// Every source with every sink: padded rows of costs in single precision.
+/// All arcs, as padded rows of costs in single precision.
 pub(super) struct SingleArcs<'a> {
     pub(super) cost: &'a [f32],
     pub(super) width: usize,
@@ -212,7 +215,7 @@ impl Arcs<f64> for SingleArcs<'_> {
 
     fn find(&self, source: usize, sinks: &[f64], sum: f64) -> usize {
         let hit = (0..sinks.len()).find(|&j| self.cost(source, j) + sinks[j] == sum);
-        hit.expect("the sum was found in this row")
+        hit.expect("the sum is that of an arc in this row")
     }
 
     fn regret(&self, source: usize, price: &[f64]) -> (f64, usize) {
@@ -228,18 +231,20 @@ impl Arcs<f64> for SingleArcs<'_> {
     }
 }
 
-/// Arcs of a row that are tried first, and how many of the row tell which those are.
+/// Expected number of candidate arcs in a row.
 const NEAR: usize = 30;
+
+/// Arcs of a row in the sample that determines the candidates.
 const SAMPLE: usize = 256;
 
-/// Most arcs of a row that are tried first.
+/// Most candidate arcs in a row.
 const MOST: usize = 10 * NEAR;
 
-/// Where pricing goes on.
+/// The state of block pricing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pricing {
     next_row: usize,
-    /// Rows before the best arc so far is taken.
+    /// Number of rows in a block.
     block: usize,
 }
 
@@ -249,7 +254,8 @@ impl Pricing {
         Self { next_row: 0, block: (rows.ceil() as usize).clamp(1, sources) }
     }
 
-    /// The most negative arc of the next rows; `None` if no arc is below `-slack`.
+    /// Returns the arc with the most negative reduced cost in the next block that has one; `None`
+    /// if no reduced cost is below `-slack`.
     pub(super) fn next<C: Cost>(
         &mut self,
         arcs: &impl Arcs<C>,
@@ -261,8 +267,9 @@ impl Pricing {
         let (mut row, mut pause) = (self.next_row, self.block);
         for _ in 0..n {
             let reduced = arcs.least(row, sinks) - sources[row];
-            // Choices without a branch, which could not be foreseen. The sum is added up again at the end: a
-            // third choice here would make it a branch. 5 % of the time at supports of 30, −1 % from 300 on.
+            // Conditional moves, because branches are unpredictable. `least` is computed again at
+            // the end: a third choice here would become a branch. 5 % of the time at supports of
+            // 30, −1 % from 300 on.
             source = if reduced < best { row } else { source };
             best = if reduced < best { reduced } else { best };
             row = if row + 1 == n { 0 } else { row + 1 };
@@ -290,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_do_not_make_few_arcs_all() {
+    fn ties_do_not_select_all_arcs() {
         let (n, m) = (3, 2000);
         let mut few = FewArcs::default();
         few.cheapest(&vec![1.0; n * m], &vec![-1.0; m], &|_| true).unwrap();

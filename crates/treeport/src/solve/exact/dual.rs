@@ -1,78 +1,79 @@
 //! Lower bounds of W₁ from dual values.
 //!
-//! For any u on the sources, v_j = minᵢ(cᵢⱼ − uᵢ) leaves uᵢ + v_j ≤ cᵢⱼ everywhere, so Σ supply·u +
-//! Σ demand·v is below the cost of every plan.
+//! For any u on the sources, v_j = minᵢ(cᵢⱼ − uᵢ) is dual feasible: uᵢ + v_j ≤ cᵢⱼ. So Σ supply·u +
+//! Σ demand·v is at most the cost of every plan.
 
+use super::edges;
 use super::price::Cost;
-use super::{Solver, reused};
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
 use crate::rounding::double;
+use crate::solve::posed::OnMetric;
+use crate::solve::route::searches_pay;
+use crate::solve::sides::{Costs, Sides};
+use crate::solve::workspace;
 
-/// A certified lower bound of W₁ between two measures that fit the metric and each other, from
-/// heights of their points: any will do, and those of which mass runs down by as much as it costs
-/// are the best.
+/// Computes a certified lower bound of W₁ between two valid measures from heights of their points.
 ///
-/// The heights of the sources, lowered to what sinks allow, are one set of dual values; what the
-/// heights of the sinks allow the sources is another. The larger bound counts, so it is the same
-/// from b to a.
+/// Any heights are allowed; Kantorovich potentials give the best bound. The heights of the sources,
+/// lowered to the largest feasible values, are one set of dual values; the largest values of the
+/// sources that the heights of the sinks allow are another. The larger bound is returned, which is
+/// symmetric in a and b.
 ///
 /// # Complexity
-/// s² distances for s points, and a few passes over them; 0 where those that move are more than
-/// [`MOST_COSTS`]. On a graph five searches of all of it, O(E log N), where that is less.
+/// s² distances for s points, and a few passes over them; the bound is 0 for more than
+/// [`MOST_COSTS`] of them. On a graph five searches, O(E log N), if that is less.
 pub(crate) fn lower_bound(
     metric: &GroundMetric,
     a: &Measure<'_>,
     b: &Measure<'_>,
     height: impl Fn(usize) -> f64,
 ) -> f64 {
-    reused(|solver| {
-        solver.lay_out(metric, a, b);
-        if solver.left.is_empty() {
+    workspace::lend(|space| {
+        let workspace::Workspace { sides, table, .. } = space;
+        sides.read(&OnMetric { metric, a: *a, b: *b }, metric.is_metric());
+        if sides.is_empty() {
             return 0.0;
         }
-        let sign = if solver.turned { -1.0 } else { 1.0 };
+        let sign = if sides.swapped { -1.0 } else { 1.0 };
         let height = |point| sign * height(point);
-        if solver.asks_by_searches(metric) {
-            return solver.lower_bound_by_searches(metric, &height);
+        let (left, right) = (sides.left.len(), sides.right.len());
+        if searches_pay(metric, left, right) {
+            return edges::lower_bound_by_searches(metric, sides, &height);
         }
-        if solver.left.len() * solver.right.len() > MOST_COSTS {
+        // Without memory for a table the bound is the trivial one.
+        if left * right > MOST_COSTS || table.fill(Costs::Metric(metric), sides, &|_| true).is_err()
+        {
             return 0.0;
         }
-        // Without memory for it nothing is proved.
-        if solver.fill_costs(metric, &|_| true).is_err() {
-            return 0.0;
-        }
-        solver.lower_bound(&height)
+        bound_by_heights(sides, &table.cost, &height)
     })
 }
 
-/// Distances that a thread keeps for nothing but a bound: 256 MiB, or 5,792 points on each side.
+/// Most distances that a thread stores for a bound: 256 MiB, or 5,792 points on each side.
 const MOST_COSTS: usize = 1 << 25;
 
-impl Solver {
-    /// What heights prove once all costs are known.
-    pub(super) fn lower_bound(&mut self, height: &dyn Fn(usize) -> f64) -> f64 {
-        let Self { left, right, supply, demand, cost, bound, .. } = self;
-        let m = demand.len();
-        let above: Vec<f64> = left.iter().map(|&point| height(point)).collect();
-        let below: Vec<f64> = right.iter().map(|&point| height(point)).collect();
-        let allowed = |height: &[f64]| -> Vec<f64> {
-            cost.chunks_exact(m).map(|row| f64::least(row, height)).collect()
-        };
-        reaches(cost, &above, m, bound);
-        let lowered: Vec<f64> = bound.iter().map(|v| -v).collect();
-        let sides = [allowed(&lowered), allowed(&below)];
-        let bounds = sides.map(|duals| {
-            let (value, rounding) = dual_bound(supply, demand, cost, &duals, bound);
-            value - rounding
-        });
-        bounds.into_iter().fold(0.0, f64::max)
-    }
+/// Computes the lower bound that heights of the points prove, from a table of all costs.
+pub(super) fn bound_by_heights(sides: &Sides, cost: &[f64], height: &dyn Fn(usize) -> f64) -> f64 {
+    let Sides { left, right, supply, demand, .. } = sides;
+    let (m, mut bound) = (demand.len(), Vec::new());
+    let above: Vec<f64> = left.iter().map(|&point| height(point)).collect();
+    let below: Vec<f64> = right.iter().map(|&point| height(point)).collect();
+    let allowed = |height: &[f64]| -> Vec<f64> {
+        cost.chunks_exact(m).map(|row| f64::least(row, height)).collect()
+    };
+    largest_right(cost, &above, m, &mut bound);
+    let lowered: Vec<f64> = bound.iter().map(|v| -v).collect();
+    let sets = [allowed(&lowered), allowed(&below)];
+    let bounds = sets.map(|duals| {
+        let (value, rounding) = dual_bound(supply, demand, cost, &duals, &mut bound);
+        value - rounding
+    });
+    bounds.into_iter().fold(0.0, f64::max)
 }
 
-/// Σ supply·u + Σ demand·v for the u given and the best v they allow, which `right` then holds; and
-/// how far rounding may have put it off, for duals may be far larger than it.
+/// Computes Σ supply·u + Σ demand·v for `left` = u and the largest feasible v, which is written to
+/// `right`, and the largest rounding error of that sum: dual values may be far larger than the sum.
 pub(super) fn dual_bound(
     supply: &[f64],
     demand: &[f64],
@@ -80,29 +81,29 @@ pub(super) fn dual_bound(
     left: &[f64],
     right: &mut Vec<f64>,
 ) -> (f64, f64) {
-    reaches(cost, left, demand.len(), right);
+    largest_right(cost, left, demand.len(), right);
     let (mut bound, mut size, mut largest) = (0.0, 0.0, 0.0f64);
     for (mass, dual) in supply.iter().zip(left).chain(demand.iter().zip(&*right)) {
         bound += mass * dual;
         size += mass * dual.abs();
         largest = largest.max(dual.abs());
     }
-    // One rounding for each product and sum, and one for each c − u that v is the smallest of; and
-    // totals that are not quite equal let the bound depend on where the duals are 0.
+    // One rounding for each product and sum, and one for each c − u in a minimum. If totals differ
+    // slightly, a constant added to the dual values changes the bound.
     let roundings = double(supply.len() + demand.len() + 4);
-    let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
-    let rounding = roundings * size + double(2) * taken * largest;
-    (bound, rounding + (given - taken).abs() * largest)
+    let (total_supply, total_demand): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
+    let rounding = roundings * size + double(2) * total_demand * largest;
+    (bound, rounding + (total_supply - total_demand).abs() * largest)
 }
 
-/// minᵢ(cᵢⱼ − uᵢ) for every sink j, from rows of `m` costs.
-fn reaches(cost: &[f64], left: &[f64], m: usize, out: &mut Vec<f64>) {
+/// Computes minᵢ(cᵢⱼ − uᵢ) for every sink j, from rows of `m` costs.
+fn largest_right(cost: &[f64], left: &[f64], m: usize, out: &mut Vec<f64>) {
     out.clear();
     out.resize(m, f64::INFINITY);
     for (row, u) in cost.chunks_exact(m).zip(left) {
         for (least, cost) in out.iter_mut().zip(row) {
-            let reach = cost - u;
-            *least = if reach < *least { reach } else { *least };
+            let allowed = cost - u;
+            *least = if allowed < *least { allowed } else { *least };
         }
     }
 }
@@ -114,7 +115,7 @@ mod tests {
     use crate::metric::PointMetric;
 
     #[test]
-    fn it_is_the_better_of_both_sides_by_plain_loops() {
+    fn the_bound_is_the_better_of_both_sides_by_plain_loops() {
         let n = 12;
         let wave = |k: usize| ((k * 7919 + 13) % 101) as f64 / 101.0;
         for seed in 0..50 {
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn more_distances_than_a_thread_may_keep_prove_nothing() {
+    fn the_bound_is_zero_beyond_the_largest_table() {
         let side = MOST_COSTS.isqrt() + 1;
         let line = (0..2 * side).map(|k| k as f64).collect();
         let metric = GroundMetric::from_points(1, line, PointMetric::Euclidean).unwrap();
@@ -155,7 +156,7 @@ mod tests {
         let measures = Measures::from_rows(2 * side, rows).unwrap();
         let (a, b) = (measures.row(0), measures.row(1));
         assert_eq!(lower_bound(&metric, &a, &b, |_| 0.0), 0.0);
-        // One that moves is not too much, whatever stays.
+        // A single source is within the limit, however much mass stays.
         let mut masses: Vec<_> = a.iter().collect();
         masses[0].0 = side;
         masses.sort_unstable_by_key(|entry| entry.0);

@@ -1,241 +1,183 @@
-//! Problems on a graph that are solved on its edges, without distances.
+//! Exact transport on the edges of a graph, without distances.
 
-use super::{GoesOn, Solution, Solver, is_proof, is_settled, reused};
+use super::integer_mass::Units;
+use super::{GoesOn, is_proof, is_settled};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
-use crate::progress::{Counter, State};
 use crate::rounding::double;
+use crate::solve::aim::{Aim, Deadline, Wanted};
+use crate::solve::answer::Answer;
 use crate::solve::graph::{self, Simplex};
-use crate::solve::problem::OnMetric;
-use crate::solve::within::{Bounds, Clock};
-use crate::steps::SOLVING;
+use crate::solve::route::Engine;
+use crate::solve::sides::Sides;
 use crate::tree::Coupling;
 
-/// The memory of solves on edges: lengths in 64 bits, and in 128 where that proves nothing.
+/// The workspace of solves on edges, with lengths of 64 bits or, for a certificate, of 128.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OnEdges {
+pub(in crate::solve) struct OnEdges {
+    /// Supplies of all nodes; demands are negative.
     supply: Vec<i128>,
     short: Simplex<i64>,
     long: Simplex<i128>,
 }
 
 impl OnEdges {
-    /// Whether a thread may keep it.
-    pub(super) fn is_small(&self) -> bool {
+    /// Returns whether it is small enough for a thread to keep.
+    pub(in crate::solve) fn is_small(&self) -> bool {
         self.supply.capacity() <= MOST_NODES_KEPT
     }
 }
 
-/// Nodes up to which a thread keeps its memory, about 3 MiB.
+/// Most nodes of a workspace that a thread keeps, about 3 MiB.
 const MOST_NODES_KEPT: usize = 1 << 14;
 
-/// What a solve found and proved.
-#[derive(Clone, Copy)]
-pub(super) struct Proved {
-    pub(super) value: f64,
-    pub(super) gap: f64,
-    /// Whether it took 128 bits.
-    is_long: bool,
+/// A problem on a graph with its aim.
+pub(in crate::solve) struct EdgeProblem<'a> {
+    pub(in crate::solve) metric: &'a GroundMetric,
+    pub(in crate::solve) network: Network<'a>,
+    pub(in crate::solve) sides: &'a Sides,
+    pub(in crate::solve) aim: &'a Aim,
+    pub(in crate::solve) deadline: &'a Deadline<'a>,
 }
 
-/// Certified bounds of W₁ on the edges of a graph that are close enough, or as close as the clock
-/// lets them become: the simplex is stopped as soon as it has them.
-///
-/// # Complexity
-/// Any spanning tree is an upper bound, and its potentials are a lower bound after one search of the
-/// graph from all nodes at once, O(E log N), which is done a few times.
-pub(in crate::solve) fn bounds(
-    pair: &OnMetric<'_>,
-    network: Network<'_>,
-    accuracy: f64,
-    clock: &Clock<'_>,
-) -> Result<Bounds> {
-    let hears = |state: &State<'_>| clock.hears(state);
-    let counter = Counter::new(SOLVING, None, &hears);
-    reused(|solver| {
-        solver.lay_out(pair.metric, &pair.a, &pair.b);
-        if solver.left.is_empty() {
-            let plan = solver.shared_plan();
-            return Ok(Bounds::of_plan(0.0, 0.0, plan));
+impl EdgeProblem<'_> {
+    /// Pivots on the edges until the answer reaches the aim.
+    ///
+    /// # Complexity
+    /// Any spanning tree gives an upper bound, and its potentials a lower bound after one search of
+    /// the graph from all nodes at once, O(E log N). For bounds that happens a few times.
+    pub(in crate::solve) fn answer(
+        &self,
+        units: &mut Units,
+        memory: &mut OnEdges,
+    ) -> Result<Answer> {
+        let sides = self.sides;
+        units.set(&sides.supply, &sides.demand);
+        let root = self.network.tree.order[0] as usize;
+        memory.supply.clear();
+        memory.supply.resize(self.network.tree.order.len(), 0);
+        let places = (&sides.left[..], &sides.right[..], root);
+        let mass = units.on_nodes(places, [&sides.supply, &sides.demand], &mut memory.supply);
+        if self.aim.takes_bounds() {
+            return self.bounds(units, &mass, memory);
         }
-        let found = solver.bounds_on_edges(pair.metric, network, accuracy, &counter, clock)?;
-        Ok(solver.bounds_as_given(found))
-    })
-}
+        self.exact(units, &mass, memory)
+    }
 
-/// A solution on the edges of a graph, whatever the supports.
-#[cfg(test)]
-pub(in crate::solve) fn solve_on_edges(pair: &OnMetric<'_>) -> Result<Solution> {
-    reused(|solver| {
-        solver.lay_out(pair.metric, &pair.a, &pair.b);
-        match pair.metric.network() {
-            Some(network) if !solver.left.is_empty() => {
-                solver.solution_on_edges(network, &|_| true).map(|found| solver.as_given(found))
-            }
-            _ => Ok(Solution::free(solver.shared_plan())),
-        }
-    })
-}
-
-impl Solver {
-    /// Pivots on the edges until the bounds are close enough, or to the end.
-    fn bounds_on_edges(
-        &mut self,
-        metric: &GroundMetric,
-        network: Network<'_>,
-        accuracy: f64,
-        counter: &Counter<'_>,
-        clock: &Clock<'_>,
-    ) -> Result<Bounds> {
-        let mass = self.supply_nodes(network);
-        let OnEdges { supply, short, .. } = &mut self.edges;
+    /// Pivots until the bounds reach the aim, or to the optimum.
+    fn bounds(
+        &self,
+        units: &Units,
+        mass: &impl Fn(i128) -> f64,
+        memory: &mut OnEdges,
+    ) -> Result<Answer> {
+        let (network, sides, deadline) = (self.network, self.sides, self.deadline);
+        let OnEdges { supply, short, .. } = &mut *memory;
         short.set(network, supply, f64::INFINITY);
         let nodes = supply.len();
         let mut potential = Vec::new();
-        let goes_on = |_| counter.add(0).is_ok();
-        let (lower, upper) = loop {
-            let before = short.pivots;
-            let is_end = match short.run(network, nodes / CHECKS + 1, &goes_on) {
-                Err(Error::Cancelled) if clock.is_up() => false,
-                is_end => is_end?,
+        let keep_going = |_| deadline.report_proved(None);
+        let best = loop {
+            let is_optimal = match short.run(network, nodes / CHECKS + 1, &keep_going) {
+                Err(Error::Cancelled) if deadline.has_passed() => false,
+                is_optimal => is_optimal?,
             };
-            let is_up = counter.add(short.pivots - before).is_err();
-            if is_up && !clock.is_up() {
+            let is_stopped = !deadline.report_proved(None);
+            if is_stopped && !deadline.has_passed() {
                 return Err(Error::Cancelled);
             }
             let price = |(edge, flow): (usize, i128)| mass(flow).abs() * network.edges[edge].2;
             let upper: f64 = short.flows(network).map(price).sum();
             potential.clear();
             potential.extend((0..nodes).map(|v| short.potential(v)));
-            metric.make_lipschitz(&mut potential);
-            let lower =
-                lower_bound((&self.left, &self.supply), (&self.right, &self.demand), &potential);
-            if is_up || upper - lower <= accuracy * upper {
-                let tree = short.tree(nodes);
-                return Ok(self.bounds_of((lower, upper), &tree, |v| potential[v]));
+            self.metric.make_lipschitz(&mut potential);
+            let lower = lower_bound(sides, &potential);
+            let answer = Answer { lower, upper, engine: Engine::Edges, ..Answer::default() };
+            if is_stopped || answer.is_within(self.aim.width()) {
+                return Ok(self.with_plan(answer, units, || short.tree(nodes), |v| potential[v]));
             }
-            if is_end {
-                break (lower, upper);
+            if is_optimal {
+                break answer;
             }
         };
-        let lost = self.units.rounded(&self.supply, &self.demand);
-        if let Some((value, gap)) = proved(short, network, supply, &mass, lost) {
-            let (tree, short) = (short.tree(nodes), &self.edges.short);
-            let bounds = ((value - gap).max(0.0), value);
-            return Ok(self.bounds_of(bounds, &tree, |v| short.potential(v)));
-        }
-        // Lengths too far apart for 64 bits.
+        let lost = units.rounded(&sides.supply, &sides.demand);
         let tree = short.tree(nodes);
-        match self.solution_on_edges(network, &goes_on) {
-            Err(Error::Cancelled) if clock.is_up() => {
-                Ok(self.bounds_of((lower, upper), &tree, |v| potential[v]))
+        if let Some((value, gap)) = proved(short, network, supply, mass, lost) {
+            let answer = Answer::certified(value, gap, Engine::Edges);
+            return Ok(self.with_plan(answer, units, || tree, |v| short.potential(v)));
+        }
+        // Lengths differ by too many orders of magnitude for 64 bits.
+        match self.exact(units, mass, memory) {
+            Err(Error::Cancelled) if deadline.has_passed() => {
+                Ok(self.with_plan(best, units, || tree, |v| potential[v]))
             }
-            solution => solution.map(Bounds::from),
+            answer => answer,
         }
     }
 
-    /// Bounds with the plan on a spanning tree and the potentials of nodes.
-    fn bounds_of(
+    /// Pivots to the optimum.
+    fn exact(
         &self,
-        (lower, upper): (f64, f64),
-        tree: &[u32],
-        potential: impl Fn(usize) -> f64,
-    ) -> Bounds {
-        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
-        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
-        Bounds::of_plan(lower, upper, self.plan_on(tree)).proved_by([left, right])
-    }
-
-    /// What heights prove about what is laid out on a graph, as `Solver::lower_bound` finds it from all
-    /// distances: five searches from all sources or all sinks at once.
-    pub(super) fn lower_bound_by_searches(
-        &self,
-        metric: &GroundMetric,
-        height: &dyn Fn(usize) -> f64,
-    ) -> f64 {
-        let reach = |from: &[usize], value: &dyn Fn(usize) -> f64| {
-            let mut values = vec![f64::MAX / 4.0; metric.points()];
-            for &v in from {
-                values[v] = value(v);
-            }
-            metric.make_lipschitz(&mut values);
-            values
-        };
-        let above = reach(&self.left, &|v| -height(v));
-        let lowered = reach(&self.right, &|v| -above[v]);
-        let below = reach(&self.right, height);
-        let sides = ((&self.left[..], &self.supply[..]), (&self.right[..], &self.demand[..]));
-        let bounds = [lowered, below].map(|potential| {
-            // As high as sinks allow at the sources, and now as low as those allow at the sinks.
-            let mut lowest = reach(&self.left, &|v| -potential[v]);
-            for value in &mut lowest {
-                *value = -*value;
-            }
-            lower_bound(sides.0, sides.1, &lowest)
-        });
-        bounds.into_iter().fold(0.0, f64::max)
-    }
-
-    /// Lays out what the nodes give away; returns what flows mean as masses.
-    fn supply_nodes(&mut self, network: Network<'_>) -> impl Fn(i128) -> f64 + use<> {
-        let root = network.tree.order[0] as usize;
-        let supply = &mut self.edges.supply;
-        supply.clear();
-        supply.resize(network.tree.order.len(), 0);
-        let places = (&self.left[..], &self.right[..], root);
-        self.units.on_nodes(places, [&self.supply, &self.demand], supply)
-    }
-
-    /// Solves what is laid out on the edges of a graph.
-    pub(super) fn on_edges(
-        &mut self,
-        network: Network<'_>,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<Proved> {
-        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
-        let mass = self.supply_nodes(network);
-        let lost = self.units.rounded(&self.supply, &self.demand);
-        let OnEdges { supply, short, long } = &mut self.edges;
-        let found = run(short, network, (supply, f64::INFINITY), &mass, lost, goes_on)?;
+        units: &Units,
+        mass: &impl Fn(i128) -> f64,
+        memory: &mut OnEdges,
+    ) -> Result<Answer> {
+        let (network, sides) = (self.network, self.sides);
+        let keep_going: &GoesOn<'_> = &|proved| self.deadline.report_proved(proved);
+        let lost = units.rounded(&sides.supply, &sides.demand);
+        let OnEdges { supply, short, long } = memory;
+        let nodes = supply.len();
+        let found = run(short, network, (supply, f64::INFINITY), mass, lost, keep_going)?;
         if let Some((value, gap)) = found {
-            return Ok(Proved { value, gap, is_long: false });
+            let answer = Answer::certified(value, gap, Engine::Edges);
+            let answer = Answer { pivots: short.pivots, integers: true, ..answer };
+            return Ok(self.with_plan(answer, units, || short.tree(nodes), |v| short.potential(v)));
         }
         let used = short.flows(network).filter(|&(_, flow)| mass(flow) != 0.0);
         let largest = used.map(|(edge, _)| network.edges[edge].2).fold(0.0, f64::max);
         for clip in [CLIP * largest, f64::INFINITY] {
-            if let Some((value, gap)) = run(long, network, (supply, clip), &mass, lost, goes_on)? {
-                return Ok(Proved { value, gap, is_long: true });
+            if let Some((value, gap)) = run(long, network, (supply, clip), mass, lost, keep_going)?
+            {
+                let answer = Answer::certified(value, gap, Engine::Edges);
+                let pivots = short.pivots + long.pivots;
+                let answer = Answer { pivots, integers: true, ..answer };
+                return Ok(self.with_plan(
+                    answer,
+                    units,
+                    || long.tree(nodes),
+                    |v| long.potential(v),
+                ));
             }
         }
-        Err(unsolved)
+        Err(Error::Unsolved { left: sides.left.len(), right: sides.right.len() })
     }
 
-    /// As [`on_edges`](Self::on_edges), with the plan and the dual values.
-    pub(super) fn solution_on_edges(
-        &mut self,
-        network: Network<'_>,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<Solution> {
-        let Proved { value, gap, is_long } = self.on_edges(network, goes_on)?;
-        let nodes = network.tree.order.len();
-        let OnEdges { short, long, .. } = &self.edges;
-        let tree = if is_long { long.tree(nodes) } else { short.tree(nodes) };
-        let pivots = short.pivots + if is_long { long.pivots } else { 0 };
-        let potential = |v: usize| if is_long { long.potential(v) } else { short.potential(v) };
-        let plan = self.plan_on(&tree);
-        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
-        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
-        Ok(Solution { value, plan, left, right, gap, pivots, integers: true })
+    /// Adds the plan on a spanning tree and the dual values, if they are requested.
+    fn with_plan(
+        &self,
+        answer: Answer,
+        units: &Units,
+        tree: impl FnOnce() -> Vec<u32>,
+        potential: impl Fn(usize) -> f64,
+    ) -> Answer {
+        if self.aim.wanted == Wanted::Value {
+            return answer;
+        }
+        let Sides { left, right, .. } = self.sides;
+        let of_left = left.iter().map(|&v| potential(v));
+        let of_right = right.iter().map(|&v| -potential(v));
+        let [left, right] = self.sides.duals_of(of_left, of_right);
+        Answer { plan: self.plan_on(units, &tree()), left, right, ..answer }
     }
 
-    /// The plan of what flows on a spanning tree, and of what stays.
-    fn plan_on(&self, tree: &[u32]) -> Coupling {
-        let mut plan = self.shared_plan();
-        let (supply, demand) = self.units.quanta();
-        let given = self.left.iter().copied().zip(supply);
-        let taken = self.right.iter().copied().zip(demand.map(|mass| -mass));
-        let quantum = self.units.quantum();
-        graph::plan(tree, given.chain(taken), |from, to, quanta| {
+    /// Returns the plan of the flows on a spanning tree, and of the mass that stays in place.
+    fn plan_on(&self, units: &Units, tree: &[u32]) -> Coupling {
+        let mut plan = self.sides.shared_plan();
+        let (supply, demand) = units.quanta();
+        let sources = self.sides.left.iter().copied().zip(supply);
+        let sinks = self.sides.right.iter().copied().zip(demand.map(|mass| -mass));
+        let quantum = units.quantum();
+        graph::plan(tree, sources.chain(sinks), |from, to, quanta| {
             let mass = quantum(quanta);
             if mass > 0.0 {
                 plan.push(from as u32, to as u32, mass);
@@ -245,26 +187,55 @@ impl Solver {
     }
 }
 
-/// Solves with lengths in some whole numbers: the value and its gap, if they are proved.
+/// Computes the lower bound that heights prove on a graph by five searches from all sources or all
+/// sinks at once; `dual::bound_by_heights` computes it from all distances.
+pub(super) fn lower_bound_by_searches(
+    metric: &GroundMetric,
+    sides: &Sides,
+    height: &dyn Fn(usize) -> f64,
+) -> f64 {
+    let lipschitz = |from: &[usize], value: &dyn Fn(usize) -> f64| {
+        let mut values = vec![f64::MAX / 4.0; metric.points()];
+        for &v in from {
+            values[v] = value(v);
+        }
+        metric.make_lipschitz(&mut values);
+        values
+    };
+    let above = lipschitz(&sides.left, &|v| -height(v));
+    let lowered = lipschitz(&sides.right, &|v| -above[v]);
+    let below = lipschitz(&sides.right, height);
+    let bounds = [lowered, below].map(|potential| {
+        // The largest feasible values at the sources, then at the sinks.
+        let mut lowest = lipschitz(&sides.left, &|v| -potential[v]);
+        for value in &mut lowest {
+            *value = -*value;
+        }
+        lower_bound(sides, &lowest)
+    });
+    bounds.into_iter().fold(0.0, f64::max)
+}
+
+/// Solves with lengths of an integer type; returns the value and its gap if they are certified.
 ///
-/// Lengths are only ever lowered, so that the optimum is below the cost of every plan, and what
-/// this plan costs above it is what was taken from the edges it uses.
-fn run<C: graph::Whole>(
+/// Rounding and clipping only lower lengths, so the integer optimum is at most the cost of every
+/// plan. The gap is the amount by which the lengths of the plan's edges were lowered.
+fn run<C: graph::Integer>(
     simplex: &mut Simplex<C>,
     network: Network<'_>,
     (supply, clip): (&[i128], f64),
     mass: &impl Fn(i128) -> f64,
     lost: f64,
-    goes_on: &GoesOn<'_>,
+    keep_going: &GoesOn<'_>,
 ) -> Result<Option<(f64, f64)>> {
     simplex.set(network, supply, clip);
-    simplex.run(network, usize::MAX, goes_on)?;
+    simplex.run(network, usize::MAX, keep_going)?;
     Ok(proved(simplex, network, supply, mass, lost))
 }
 
-/// The value and the gap of a simplex that has come to its end, if they are proved, also for masses that
-/// are off by what was lost: no way on used edges is longer than all of them.
-fn proved<C: graph::Whole>(
+/// Returns the value and the gap of an optimal basis if they are certified. `lost` is the rounding
+/// error of the masses, which counts at most the total length of the used edges.
+fn proved<C: graph::Integer>(
     simplex: &mut Simplex<C>,
     network: Network<'_>,
     supply: &[i128],
@@ -278,35 +249,33 @@ fn proved<C: graph::Whole>(
         longest += if mass > 0.0 { length } else { 0.0 };
         gap += mass * simplex.lowered(network, edge);
     }
-    let settled = is_settled(value, lost * longest);
-    (settled && is_proof(value, gap) && simplex.is_proof(network, supply)).then_some((value, gap))
+    let is_settled = is_settled(value, lost * longest);
+    (is_settled && is_proof(value, gap) && simplex.is_proof(network, supply))
+        .then_some((value, gap))
 }
 
-/// What potentials of all nodes prove that are 1-Lipschitz up to the rounding of a search.
+/// Computes the lower bound of potentials that are 1-Lipschitz up to the rounding of a search.
 ///
-/// A path has fewer than N edges, and along each of them rounding may have put the potentials apart
-/// by a few units in the last place of the largest; sums and products round as well, and totals
-/// that are not quite equal let the bound depend on where potentials are 0.
-fn lower_bound(
-    (left, supply): (&[usize], &[f64]),
-    (right, demand): (&[usize], &[f64]),
-    potential: &[f64],
-) -> f64 {
+/// A path has fewer than N edges, along each of which potentials may violate the length by a few
+/// units in the last place of the largest. Sums and products round, too. If totals differ slightly,
+/// a constant added to the potentials changes the bound.
+fn lower_bound(sides: &Sides, potential: &[f64]) -> f64 {
+    let Sides { left, right, supply, demand, .. } = sides;
     let largest = potential.iter().fold(0.0f64, |largest, p| largest.max(p.abs()));
-    let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
+    let totals: [f64; 2] = [supply.iter().sum(), demand.iter().sum()];
     let gains: f64 = left.iter().zip(supply).map(|(&v, mass)| mass * potential[v]).sum();
     let losses: f64 = right.iter().zip(demand).map(|(&v, mass)| mass * potential[v]).sum();
     let roundings = double(4 * (potential.len() + left.len() + right.len()));
-    let rounding = roundings * given.max(taken) + (given - taken).abs();
+    let rounding = roundings * totals[0].max(totals[1]) + (totals[0] - totals[1]).abs();
     (gains - losses - rounding * largest).max(0.0)
 }
 
-/// Lengths so many times above the longest that a plan uses can be lowered to that: no optimal plan uses
-/// one, for what goes there could go along fewer of those edges than there are nodes. Proved as
-/// `Solver::clip_beside` is.
+/// Ratio to the longest edge of a plan above which lengths can be clipped: no optimal plan uses
+/// such an edge, because fewer edges of the plan than there are nodes connect its ends. The proof
+/// is that of `Table::clip_from_plan`.
 const CLIP: f64 = (1u64 << 30) as f64;
 
-/// How often bounds are looked at in the course of a solve with about one pivot for every node.
+/// Number of times that bounds are computed in a solve with about one pivot for every node.
 const CHECKS: usize = 8;
 
 #[cfg(test)]
@@ -316,8 +285,12 @@ mod tests {
     use super::*;
     use crate::measure::Measures;
     use crate::seed::generator;
+    use crate::solve::exact::dual::bound_by_heights;
+    use crate::solve::exact::table::Table;
+    use crate::solve::posed::OnMetric;
+    use crate::solve::sides::Costs;
 
-    /// The judge has all distances.
+    /// Compares with the bound from all distances.
     #[test]
     fn searches_prove_what_distances_prove() {
         for seed in 0..300 {
@@ -334,11 +307,11 @@ mod tests {
             let heights: Vec<f64> = (0..n).map(|_| rng.random_range(-9.0..9.0)).collect();
             let (a, b) = (measures.row(0), measures.row(1));
             let exact = crate::Problem::new(&metric, &a, &b).value(&crate::silent).unwrap();
-            let mut solver = Solver::default();
-            solver.lay_out(&metric, &a, &b);
-            let ours = solver.lower_bound_by_searches(&metric, &|v| heights[v]);
-            solver.fill_costs(&metric, &|_| true).unwrap();
-            let judge = solver.lower_bound(&|v| heights[v]);
+            let (mut sides, mut table) = (Sides::default(), Table::default());
+            sides.read(&OnMetric { metric: &metric, a, b }, true);
+            let ours = lower_bound_by_searches(&metric, &sides, &|v| heights[v]);
+            table.fill(Costs::Metric(&metric), &sides, &|_| true).unwrap();
+            let judge = bound_by_heights(&sides, &table.cost, &|v| heights[v]);
             assert!((ours - judge).abs() <= 1e-11 && ours <= exact, "{ours} {judge} {exact}");
         }
     }

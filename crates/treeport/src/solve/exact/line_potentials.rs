@@ -1,10 +1,11 @@
 //! Dual values of all points on a line from those of some, in O(n log n).
 //!
-//! What points x are allowed by points j with values, minⱼ c(x, j) − vⱼ, is attained further to the right
-//! the further to the right x is, because costs are convex (they are *totally monotone*: Aggarwal, Klawe,
-//! Moran, Shor, Wilber, *Geometric applications of a matrix-searching algorithm*, 1987). So the point in
-//! the middle leaves one part of the j to those on its left and the other to those on its right. Where
-//! rounding decides between two j, what it excludes is no better anywhere by more than that rounding.
+//! The largest dual value of a point x is minⱼ c(x, j) − vⱼ over the points j with values. Because
+//! costs are convex, they are *totally monotone* (Aggarwal, Klawe, Moran, Shor, Wilber, *Geometric
+//! applications of a matrix-searching algorithm*, 1987): the minimizing j moves to the right as x
+//! does. So the minimizing j of the middle x divides the candidates for the points on its left and
+//! on its right. If rounding decides between two j, the error of any later minimum is at most that
+//! rounding.
 
 use std::ops::Range;
 
@@ -12,16 +13,16 @@ use super::line::Line;
 use crate::order::NumberOrder;
 
 impl Line<'_> {
-    /// min(most, minⱼ c(x, j) − vⱼ) for every point x, over some points j and their values.
-    pub(super) fn allowed(&self, values: &[(usize, f64)], most: f64) -> Vec<f64> {
+    /// Computes min(most, minⱼ c(x, j) − vⱼ) for every point x, over some j with values.
+    pub(in crate::solve) fn allowed(&self, values: &[(usize, f64)], most: f64) -> Vec<f64> {
         let mut all = vec![most; self.len()];
         if values.is_empty() {
             return all;
         }
         let mut order = NumberOrder::default();
-        order.sort(values.iter().map(|&(j, _)| self.place(j)));
+        order.sort(values.iter().map(|&(j, _)| self.coordinate(j)));
         let values: Vec<(usize, f64)> = order.places().map(|k| values[k]).collect();
-        order.sort((0..self.len()).map(|x| self.place(x)));
+        order.sort((0..self.len()).map(|x| self.coordinate(x)));
         let points: Vec<usize> = order.places().collect();
         drop(order);
         let columns = 0..values.len();
@@ -29,7 +30,7 @@ impl Line<'_> {
         all
     }
 
-    /// Lowers what points are allowed to what some of the values allow them.
+    /// Lowers the values of sorted points to minⱼ c(x, j) − vⱼ over a range of the sorted j.
     fn lower(
         &self,
         points: &[usize],
@@ -42,9 +43,9 @@ impl Line<'_> {
         let (mut least, mut best) = (f64::INFINITY, columns.start);
         for k in columns.clone() {
             let (j, value) = values[k];
-            let reach = self.between(x, j) - value;
-            if reach < least {
-                (least, best) = (reach, k);
+            let allowed = self.between(x, j) - value;
+            if allowed < least {
+                (least, best) = (allowed, k);
             }
         }
         all[x] = all[x].min(least);

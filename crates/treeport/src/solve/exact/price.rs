@@ -1,4 +1,4 @@
-//! The two kinds of cost a simplex runs on: `f64`, and integers that do not round.
+//! The two types of costs of the network simplex: `f64`, and integers that do not round.
 
 use std::fmt::Debug;
 use std::ops::{Add, Neg, Sub};
@@ -7,31 +7,29 @@ use std::ops::{Add, Neg, Sub};
 pub(super) trait Cost:
     Copy + Debug + Default + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self>
 {
-    /// Larger than any cost that occurs.
+    /// A number above all costs.
     const FAR: Self;
 
-    /// As a number that may round.
+    /// Converts to `f64`, possibly with rounding.
     fn as_f64(self) -> f64;
 
-    /// The number itself where the mask is all ones, 0 where it is 0.
+    /// Returns the number if the mask is all ones, or 0 if it is 0.
     fn masked(self, mask: u64) -> Self;
 
-    /// The smallest of `cost[j] + potential[j]`.
+    /// Returns the smallest `cost[j] + potential[j]`.
     fn least(cost: &[Self], potential: &[Self]) -> Self;
 
-    /// The first place where `cost[j] + potential[j]` is the sum given, which is that of one place
-    /// at least.
+    /// Returns the first j with `cost[j] + potential[j] == sum`, which must exist.
     fn find(cost: &[Self], potential: &[Self], sum: Self) -> usize;
 
-    /// By how much the second smallest of `cost[j] + price[j]` is above the smallest, and where
-    /// that is.
+    /// Returns the second smallest `cost[j] + price[j]` minus the smallest, and its j.
     fn regret(cost: &[Self], price: &[Self]) -> (Self, usize);
 
-    /// A guess at the potential of every sink before anything is known, from rows of `m` costs.
+    /// Estimates the potential of every sink from rows of `m` costs, for the initial basis.
     fn prices(cost: &[Self], m: usize, out: &mut Vec<Self>);
 }
 
-/// Minima side by side, so that the loop is not one chain of comparisons.
+/// Number of minima that a loop keeps in parallel, so that it is not one chain of comparisons.
 const LANES: usize = 8;
 
 impl Cost for f64 {
@@ -53,7 +51,7 @@ impl Cost for f64 {
         else {
             return cost.iter().zip(potential).map(|(c, p)| c + p).fold(Self::FAR, smaller);
         };
-        // The last lanes overlap the ones before: a minimum may count an entry twice.
+        // The last chunk overlaps the one before, which does not change a minimum.
         let mut least: [f64; LANES] = std::array::from_fn(|k| c_last[k] + p_last[k]);
         for (c, p) in cost.as_chunks::<LANES>().0.iter().zip(potential.as_chunks::<LANES>().0) {
             for k in 0..LANES {
@@ -71,7 +69,7 @@ impl Cost for f64 {
     fn find(cost: &[Self], potential: &[Self], sum: Self) -> usize {
         let (c, c_rest) = cost.as_chunks::<LANES>();
         let (p, p_rest) = potential.as_chunks::<LANES>();
-        // No way out but after many steps, because it could not be foreseen.
+        // Checks for a hit only once a block, because that branch is unpredictable.
         for (block, (c, p)) in c.chunks(LANES).zip(p.chunks(LANES)).enumerate() {
             let mut hits = [0u64; LANES];
             for (c, p) in c.iter().zip(p).rev() {
@@ -85,7 +83,7 @@ impl Cost for f64 {
                 return LANES * LANES * block + hits.trailing_zeros() as usize;
             }
         }
-        // The first of few, from behind.
+        // Backwards, so that the first hit remains.
         let rest = c_rest.iter().zip(p_rest).enumerate().rev();
         let at = rest.fold(0, |at, (k, (c, p))| if c + p == sum { k } else { at });
         cost.len() - c_rest.len() + at
@@ -113,9 +111,9 @@ impl Cost for f64 {
         (second[0] - first[0], Self::find(cost, price, first[0]))
     }
 
-    /// Three quarters of what a unit costs on average to bring there, and one quarter of what it
-    /// costs at least; with the mean alone first bases are as good in R^50 and worse in the plane,
-    /// with the least alone a third worse everywhere (pivots counted at supports of 30 to 1,000).
+    /// Weights the mean cost to a sink by −¾ and the least cost by −¼. With the mean alone initial
+    /// bases are as good in R^50 and worse in the plane, with the least alone a third worse
+    /// everywhere (by the number of pivots at supports of 30 to 1,000).
     fn prices(cost: &[Self], m: usize, out: &mut Vec<Self>) {
         let share = 0.75 * m as f64 / cost.len() as f64;
         let mut least = vec![Self::FAR; m];
@@ -127,14 +125,14 @@ impl Cost for f64 {
                 *least = smaller(*least, cost);
             }
         }
-        // Costs near the end of the range may round beyond it.
+        // The largest finite costs may overflow by rounding.
         let finite =
             |(price, least): (&mut f64, &f64)| *price = (*price - 0.25 * least).max(f64::MIN);
         out.iter_mut().zip(&least).for_each(finite);
     }
 }
 
-/// The largest of some costs, none of them below 0; 0 if there is none.
+/// Returns the largest of some costs of at least 0, or 0 if there are none.
 pub(super) fn largest(costs: &[f64]) -> f64 {
     let larger = |a: f64, b: f64| if b > a { b } else { a };
     let (chunks, rest) = costs.as_chunks::<LANES>();
@@ -147,12 +145,13 @@ pub(super) fn largest(costs: &[f64]) -> f64 {
     largest.iter().chain(rest).copied().fold(0.0, larger)
 }
 
-#[inline]
-fn smaller(a: f64, b: f64) -> f64 {
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if b < a { b } else { a }
 }
 
-/// Keeps the two smallest numbers seen.
+/// Inserts a number into the two smallest.
 #[inline]
 fn add((first, second): (&mut f64, &mut f64), x: f64) {
     let larger = if x < *first { *first } else { x };
@@ -178,7 +177,7 @@ impl Cost for i128 {
 
     fn find(cost: &[Self], potential: &[Self], sum: Self) -> usize {
         let hit = cost.iter().zip(potential).position(|(c, p)| c + p == sum);
-        hit.expect("the sum is one of them")
+        hit.expect("the sum is that of an arc in the row")
     }
 
     fn regret(cost: &[Self], price: &[Self]) -> (Self, usize) {
@@ -194,7 +193,7 @@ impl Cost for i128 {
         (second - first, at)
     }
 
-    /// What a unit costs at least to bring there.
+    /// Uses the least cost to a sink, negative.
     fn prices(cost: &[Self], m: usize, out: &mut Vec<Self>) {
         out.clear();
         out.resize(m, -Self::FAR);

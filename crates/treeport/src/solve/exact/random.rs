@@ -1,7 +1,7 @@
-//! Random numbers of tests.
+//! Random numbers for tests.
 
-/// Numbers from 0 to 1, the same for a seed.
-pub(super) fn random(seed: u64) -> impl FnMut() -> f64 {
+/// Returns a generator of numbers from 0 to 1 that its seed determines.
+pub(crate) fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed | 1;
     move || {
         state ^= state << 13;

@@ -1,45 +1,44 @@
-//! A spanning tree of the graph with its flows, and the step from one to a cheaper one.
+//! The basis on a graph: a spanning tree with flows and potentials, and its pivots.
 
-use super::tour::{Tour, Ways};
-use super::whole::Whole;
+use super::euler_tour::{EdgeEntries, EulerTour};
+use super::integer::Integer;
 use crate::metric::{Network, SpanningTree};
 
 /// A node and the edge to its parent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    /// What flows up the edge, below 0 if it flows down; never 0.
+    /// Flow up the edge, negative if it is directed down; never 0.
     flow: i128,
     parent: u32,
     edge: u32,
-    /// Nodes in its subtree, itself included; an ancestor always has more.
+    /// Number of nodes in its subtree, including itself; an ancestor always has more.
     size: u32,
 }
 
-/// An edge on the cycle whose flow falls, by the node below it.
+/// An edge on the cycle whose flow decreases, by the node below it.
 #[derive(Clone, Copy, Debug)]
 struct Blocking {
     flow: i128,
     below: u32,
-    /// Whether it lies on the side of the low end of the entering edge.
+    /// Whether it is on the side of the low end of the entering edge.
     low_side: bool,
 }
 
-/// A spanning tree, flows on its edges and the potentials they imply; its memory serves one solve
-/// after another.
+/// A spanning tree with flows on its edges and potentials of its nodes; its buffers are reusable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Basis<C> {
     node: Vec<Node>,
     root: u32,
     /// Lengths of all edges of the graph.
     pub(super) length: Vec<C>,
-    tour: Tour<C>,
+    tour: EulerTour<C>,
     blocking: Vec<Blocking>,
 }
 
-impl<C: Whole> Basis<C> {
-    /// Hangs the first tree; `supply` has what every node has to give away, all of it together 0,
-    /// and no subtree of any tree without something to give or take.
-    pub(super) fn hang(&mut self, network: Network<'_>, supply: &[i128]) {
+impl<C: Integer> Basis<C> {
+    /// Resets the basis to the network's spanning tree. Supplies have the sum 0, and no subtree of
+    /// any spanning tree balances.
+    pub(super) fn reset(&mut self, network: Network<'_>, supply: &[i128]) {
         let SpanningTree { order, parent, edge } = network.tree;
         self.root = order[0];
         self.node.clear();
@@ -60,24 +59,23 @@ impl<C: Whole> Basis<C> {
         }
     }
 
-    /// The tour of the first tree.
+    /// Computes the Euler tour of the initial tree.
     fn walk(&self, network: Network<'_>, entries: &mut Vec<u32>) {
         let mut open = vec![self.root];
         entries.push(self.root);
         for &v in &network.tree.order[1..] {
             let parent = self.node[v as usize].parent;
             while let Some(done) = open.pop_if(|last| *last != parent) {
-                entries.push(self.ways(network, done).up);
+                entries.push(self.entries(network, done).up);
             }
-            entries.extend([self.ways(network, v).down, v]);
+            entries.extend([self.entries(network, v).down, v]);
             open.push(v);
         }
-        let rest = open[1..].iter().rev().map(|&v| self.ways(network, v).up);
+        let rest = open[1..].iter().rev().map(|&v| self.entries(network, v).up);
         entries.extend(rest);
     }
 
-    /// By how much the potential of a node is above its parent's: mass flows down potentials, by
-    /// the length of the edge.
+    /// Returns a node's potential minus its parent's: ± the length, decreasing along the flow.
     fn rise(&self, v: u32) -> C {
         let Node { flow, edge, .. } = self.node[v as usize];
         let length = self.length[edge as usize];
@@ -88,24 +86,24 @@ impl<C: Whole> Basis<C> {
         self.tour.potential(v)
     }
 
-    /// Parent, number of the edge and flow upwards of a node; `None` at the root.
+    /// Returns parent, edge number and upward flow of a node; `None` at the root.
     pub(super) fn link(&self, v: u32) -> Option<(u32, u32, i128)> {
         let Node { flow, parent, edge, .. } = self.node[v as usize];
         (v != self.root).then_some((parent, edge, flow))
     }
 
-    /// By how much the potentials of the ends of an edge are farther apart than it is long.
+    /// Returns the difference of an edge's potentials minus its length; at most 0 at the optimum.
     #[inline]
     pub(super) fn violation(&self, (a, b, _): (u32, u32, f64), edge: usize) -> C {
         self.potential(a).apart(self.potential(b)).minus(self.length[edge])
     }
 
-    /// Lets an edge in whose ends are too far apart, and another one out.
+    /// Replaces the leaving edge by an entering edge with a positive violation.
     ///
-    /// Flow is sent along the new edge from its high end to its low end and back around the tree.
-    /// Where that brings an edge's flow to 0 the cost begins to fall more slowly, by twice the
-    /// length of the edge; the step goes on past such edges, which turn round, and ends at the one
-    /// beyond which the cost would rise.
+    /// The pivot augments the flow along the entering edge from its high end to its low end and
+    /// back through the tree. When the flow of an edge becomes 0, the rate at which the cost
+    /// decreases drops by twice the length of that edge. The long step continues past such edges,
+    /// whose flows change sign, and ends at the edge beyond which the cost would increase.
     pub(super) fn pivot(&mut self, network: Network<'_>, entering: usize) {
         let (a, b, _) = network.edges[entering];
         let (low, high) = if self.potential(a) < self.potential(b) { (a, b) } else { (b, a) };
@@ -117,7 +115,7 @@ impl<C: Whole> Basis<C> {
             let v = self.blocking[k].below;
             let rise = self.rise(v);
             let fall = C::default().minus(rise.plus(rise));
-            self.tour.add(self.ways(network, v), fall);
+            self.tour.add(self.entries(network, v), fall);
         }
         self.push_flow(low, join, step);
         self.push_flow(high, join, -step);
@@ -126,18 +124,14 @@ impl<C: Whole> Basis<C> {
         let above = self.potential(outer);
         let target = if low_side { above.minus(length) } else { above.plus(length) };
         let by = target.minus(self.potential(inner));
-        let new = ways(network, entering as u32, outer);
-        self.tour.rehang(self.ways(network, leaving), new, inner, outer, by);
+        let new = entries(network, entering as u32, outer);
+        self.tour.reconnect(self.entries(network, leaving), new, inner, outer, by);
         self.resize(leaving, outer, join);
-        self.turn_around(
-            inner,
-            leaving,
-            Node { flow, parent: outer, edge: entering as u32, size: 0 },
-        );
+        self.reroot(inner, leaving, Node { flow, parent: outer, edge: entering as u32, size: 0 });
     }
 
-    /// Where the paths up from both ends meet; on the way, the edges whose flow would fall: downward
-    /// flow on the low side, upward flow on the high side.
+    /// Finds the lowest common ancestor of both ends, and the blocking edges of the cycle: downward
+    /// flows on the low side, upward flows on the high side.
     fn close_cycle(&mut self, low: u32, high: u32) -> u32 {
         self.blocking.clear();
         let (mut a, mut b) = (low, high);
@@ -158,8 +152,8 @@ impl<C: Whole> Basis<C> {
         a
     }
 
-    /// Sorts as many blocking edges by flow as the step passes, and returns that number: the next
-    /// one leaves. Few are passed, so each is looked for.
+    /// Sorts as many blocking edges by flow as the step passes, and returns their number; the next
+    /// one leaves. The step passes few edges, so each is selected by a scan.
     fn long_step(&mut self, violation: C) -> usize {
         let mut rest = violation;
         for passed in 0.. {
@@ -175,10 +169,10 @@ impl<C: Whole> Basis<C> {
                 return passed;
             }
         }
-        unreachable!("the loop has no end of its own")
+        unreachable!("the loop returns")
     }
 
-    /// Adds to the flows from `v` up to below `join`.
+    /// Augments the flows from `v` up to below `join`.
     fn push_flow(&mut self, mut v: u32, join: u32, step: i128) {
         while v != join {
             let node = &mut self.node[v as usize];
@@ -187,7 +181,7 @@ impl<C: Whole> Basis<C> {
         }
     }
 
-    /// Takes the subtree of `leaving` from those above it and gives it to those from `outer` up.
+    /// Moves the size of the subtree of `leaving` from its ancestors to `outer` and its ancestors.
     fn resize(&mut self, leaving: u32, outer: u32, join: u32) {
         let Node { size, parent, .. } = self.node[leaving as usize];
         for (mut v, by) in [(parent, size.wrapping_neg()), (outer, size)] {
@@ -199,12 +193,12 @@ impl<C: Whole> Basis<C> {
         }
     }
 
-    /// Hangs the part below `leaving` by `inner`: the path between the two is turned around.
-    fn turn_around(&mut self, inner: u32, leaving: u32, link: Node) {
+    /// Makes `inner` the root of the subtree of `leaving` by reversing the path between them.
+    fn reroot(&mut self, inner: u32, leaving: u32, link: Node) {
         let whole = self.node[leaving as usize].size;
         let (mut v, mut new) = (inner, link);
         loop {
-            // `new.size` is what no longer hangs below v: the part it now hangs in.
+            // `new.size` counts the former descendants that are now above v.
             let size = whole - new.size;
             let old = std::mem::replace(&mut self.node[v as usize], Node { size, ..new });
             if v == leaving {
@@ -215,15 +209,16 @@ impl<C: Whole> Basis<C> {
         }
     }
 
-    fn ways(&self, network: Network<'_>, v: u32) -> Ways {
+    /// Returns the entries of the edge above a node.
+    fn entries(&self, network: Network<'_>, v: u32) -> EdgeEntries {
         let Node { parent, edge, .. } = self.node[v as usize];
-        ways(network, edge, parent)
+        entries(network, edge, parent)
     }
 }
 
-/// The two directions of an edge as entries of the tour.
-fn ways(network: Network<'_>, edge: u32, parent: u32) -> Ways {
+/// Returns the entries of an edge for both directions.
+fn entries(network: Network<'_>, edge: u32, parent: u32) -> EdgeEntries {
     let first = network.tree.order.len() as u32 + 2 * edge;
     let back = u32::from(network.edges[edge as usize].0 != parent);
-    Ways { down: first + back, up: first + 1 - back }
+    EdgeEntries { down: first + back, up: first + 1 - back }
 }

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use crate::exact::edges;
-use crate::solve::problem::OnMetric;
-use crate::{
-    Accuracy, Bounds, GroundMetric, Measure, Measures, Problem, Result, Solution, Target, silent,
-};
+use crate::solve::aim::Deadline;
+use crate::solve::exact::edges::EdgeProblem;
+use crate::solve::posed::OnMetric;
+use crate::solve::workspace::Workspace;
+use crate::{Aim, Answer, GroundMetric, Measure, Measures, Problem, Result, silent};
 
 /// A graph and two measures on it.
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ impl GraphScene {
         Measures::from_dense(self.n, &self.masses).unwrap().normalized()
     }
 
-    fn on_edges(&self) -> Solution {
+    fn on_edges(&self) -> Answer {
         let measures = self.measures();
         on_edges(&self.metric(), measures.row(0), measures.row(1))
     }
 
-    /// The bipartite solver on all distances.
+    /// Computes the value by the simplex on all distances.
     fn judge(&self) -> f64 {
         let (metric, measures) =
             (self.metric().materialized().unwrap().assume_metric().unwrap(), self.measures());
@@ -36,18 +36,27 @@ impl GraphScene {
     }
 }
 
-fn on_edges(metric: &GroundMetric, a: Measure<'_>, b: Measure<'_>) -> Solution {
-    edges::solve_on_edges(&OnMetric { metric, a, b }).unwrap()
+fn on_edges(metric: &GroundMetric, a: Measure<'_>, b: Measure<'_>) -> Answer {
+    let mut space = Workspace::default();
+    let Workspace { sides, units, edges, .. } = &mut space;
+    sides.read(&OnMetric { metric, a, b }, true);
+    let (Some(network), false) = (metric.network(), sides.is_empty()) else {
+        return Answer { plan: sides.shared_plan(), ..Answer::default() };
+    };
+    let (aim, deadline) = (Aim::exact(), Deadline::new(None, &silent));
+    let problem = EdgeProblem { metric, network, sides, aim: &aim, deadline: &deadline };
+    let answer = problem.answer(units, edges).unwrap();
+    sides.unswapped(answer)
 }
 
-fn within(scene: &GraphScene, accuracy: f64, progress: &crate::Progress<'_>) -> Result<Bounds> {
+fn within(scene: &GraphScene, accuracy: f64, progress: &crate::Progress<'_>) -> Result<Answer> {
     let (metric, measures) = (scene.metric(), scene.measures());
     let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
-    problem.within(Target { accuracy: Accuracy::Within(accuracy), time: None }, progress)
+    problem.answer(&Aim::within(accuracy), progress)
 }
 
-/// A random tree and more edges, with ties, zeros, loops and parallels; supports from one point up
-/// to all, masses with ties.
+/// Generates a random tree with more edges, with ties, zeros, loops and parallel edges; supports of
+/// one point up to all, and masses with ties.
 fn problems() -> impl Strategy<Value = GraphScene> {
     (2usize..40).prop_flat_map(|n| {
         let length = prop_oneof![Just(0.0), Just(1.0), Just(2.0), 0.0..10.0f64, 1e-9..1e-6f64];
@@ -70,8 +79,8 @@ fn problems() -> impl Strategy<Value = GraphScene> {
     })
 }
 
-/// The plan moves one measure into the other at the stated cost; the duals prove that cost.
-fn check(problem: &GraphScene, found: &Solution) -> Result<(), TestCaseError> {
+/// Checks the marginals and the cost of the plan, and the feasibility of the dual values.
+fn check(problem: &GraphScene, found: &Answer) -> Result<(), TestCaseError> {
     let (metric, measures) = (problem.metric(), problem.measures());
     metric.materialize(&silent).unwrap();
     let mut rest = vec![0.0; problem.n];
@@ -87,7 +96,7 @@ fn check(problem: &GraphScene, found: &Solution) -> Result<(), TestCaseError> {
     prop_assert!(rest.iter().all(|r| r.abs() <= 1e-12), "{rest:?}");
     prop_assert!(moves.len() < (found.left.len() + found.right.len()).max(1));
     let cost = found.plan.cost(|i, j| metric.distance(i, j));
-    prop_assert!((cost - found.value).abs() <= 1e-9 * found.value, "{cost} {}", found.value);
+    prop_assert!((cost - found.value()).abs() <= 1e-9 * found.value(), "{cost} {}", found.value());
     let largest = (0..problem.n).map(|v| metric.distance(0, v)).fold(0.0, f64::max);
     for &(i, u) in &found.left {
         for &(j, v) in &found.right {
@@ -101,21 +110,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn it_agrees_with_the_bipartite_solver(problem in problems()) {
+    fn values_agree_with_the_bipartite_simplex(problem in problems()) {
         let (found, judge) = (problem.on_edges(), problem.judge());
-        prop_assert!((found.value - judge).abs() <= 2e-9 * judge, "{} {judge}", found.value);
-        prop_assert!(found.gap <= Solution::TOLERANCE * found.value);
+        prop_assert!((found.value() - judge).abs() <= 2e-9 * judge, "{} {judge}", found.value());
+        prop_assert!(found.gap() <= Answer::TOLERANCE * found.value());
         check(&problem, &found)?;
     }
 
     #[test]
-    fn other_numbers_and_the_way_back_change_nothing(problem in problems(), seed in 0usize..100) {
-        let value = problem.on_edges().value;
+    fn values_are_invariant_to_numbering_and_direction(problem in problems(), seed in 0usize..100) {
+        let value = problem.on_edges().value();
         let n = problem.n;
         let mut back = problem.clone();
         back.masses.rotate_left(n);
-        prop_assert!((back.on_edges().value - value).abs() <= 1e-9 * value);
-        // Node v is called (v·step + seed) mod n, edges come the other way round.
+        prop_assert!((back.on_edges().value() - value).abs() <= 1e-9 * value);
+        // Node v gets the number (v·step + seed) mod n, and edges are reversed.
         let step = (1..).filter(|s| (2..=n).all(|d| s % d != 0 || n % d != 0)).nth(seed % 5).unwrap();
         let name = |v: usize| (v * step + seed) % n;
         let edges = problem.edges.iter().rev().map(|&(a, b, w)| (name(b), name(a), w)).collect();
@@ -125,33 +134,33 @@ proptest! {
             masses[n + name(v)] = problem.masses[n + v];
         }
         let other = GraphScene { n, edges, masses };
-        prop_assert!((other.on_edges().value - value).abs() <= 1e-9 * value);
+        prop_assert!((other.on_edges().value() - value).abs() <= 1e-9 * value);
     }
 
     #[test]
     fn powers_of_two_scale_the_value_exactly(problem in problems(), by in -20i32..20) {
         let factor = 2f64.powi(by);
-        let value = problem.on_edges().value;
+        let value = problem.on_edges().value();
         let mut scaled = problem.clone();
         scaled.edges.iter_mut().for_each(|edge| edge.2 *= factor);
-        // Not where lengths become so small that they lose digits.
+        // Subnormal lengths lose digits.
         if value == 0.0 || value > 1e-280 {
-            prop_assert_eq!(scaled.on_edges().value, value * factor);
+            prop_assert_eq!(scaled.on_edges().value(), value * factor);
         }
     }
 
     #[test]
     fn early_bounds_hold(problem in problems(), epsilon in prop::sample::select(vec![0.0, 1e-6, 0.1, 0.5, 10.0])) {
         let judge = problem.judge();
-        let Bounds { lower, upper, plan, .. } = within(&problem, epsilon, &silent).unwrap();
+        let Answer { lower, upper, plan, .. } = within(&problem, epsilon, &silent).unwrap();
         let metric = problem.metric();
         prop_assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper * (1.0 + 1e-9));
         prop_assert!(lower <= judge * (1.0 + 2e-9) && upper >= judge * (1.0 - 2e-9), "{lower} {judge} {upper}");
-        prop_assert!(upper - lower <= epsilon.max(Solution::TOLERANCE) * upper);
+        prop_assert!(upper - lower <= epsilon.max(Answer::TOLERANCE) * upper);
     }
 }
 
-/// Streets with lengths of all kinds, large enough for chunks to be cut and laid out anew.
+/// Generates a grid with random lengths in which chunks of the tour are split and rebuilt.
 fn grid(side: usize, seed: usize) -> GraphScene {
     let wave = |k: usize| ((k * 7919 + seed * 104_729) % 1009) as f64 / 1009.0;
     let node = |x: usize, y: usize| x * side + y;
@@ -167,25 +176,25 @@ fn grids_of_many_chunks_are_solved() {
     for seed in 0..4 {
         let problem = grid(24, seed);
         let (found, judge) = (problem.on_edges(), problem.judge());
-        assert!((found.value - judge).abs() <= 1e-12 * judge, "{} {judge}", found.value);
+        assert!((found.value() - judge).abs() <= 1e-12 * judge, "{} {judge}", found.value());
         check(&problem, &found).unwrap();
-        let Bounds { lower, upper, .. } = within(&problem, 0.02, &silent).unwrap();
+        let Answer { lower, upper, .. } = within(&problem, 0.02, &silent).unwrap();
         assert!(lower <= judge && judge <= upper * (1.0 + 1e-12) && upper - lower <= 0.02 * upper);
     }
 }
 
 #[test]
-fn lengths_far_apart_take_more_bits() {
-    // All mass moves along lengths that 64 bits cannot tell from 0 beside the others.
+fn lengths_of_different_magnitudes_use_128_bits() {
+    // Mass moves along lengths that 64 bits round to 0 next to the others.
     let edges = vec![(0, 1, 1e-30), (1, 2, 1.0), (2, 3, 1e-30), (0, 1, 3e-30)];
     let problem = GraphScene { n: 4, edges, masses: vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.5, 0.0] };
     let found = problem.on_edges();
-    assert!((found.value - 1e-30).abs() <= 1e-39, "{}", found.value);
-    assert!(found.gap <= 1e-39);
+    assert!((found.value() - 1e-30).abs() <= 1e-39, "{}", found.value());
+    assert!(found.gap() <= 1e-39);
 }
 
 #[test]
-fn it_can_be_stopped() {
+fn a_solve_can_be_cancelled() {
     let problem = grid(24, 1);
     let stopped = within(&problem, 0.0, &|_| false);
     assert!(matches!(stopped, Err(crate::Error::Cancelled)));
@@ -193,10 +202,10 @@ fn it_can_be_stopped() {
     assert!(bad.unwrap_err().to_string().contains("accuracy of a problem is `NaN`"));
 }
 
-/// A graph of more nodes than a table is kept for: small supports go by the hierarchy, all nodes by
-/// the edges, and each way finds what the other does.
+/// Compares both engines on a graph with too many nodes for a table: distances from the hierarchy
+/// for small supports, and the simplex on edges.
 #[test]
-fn both_ways_of_a_large_graph_agree() {
+fn both_engines_of_a_large_graph_agree() {
     let problem = grid(64, 2);
     let n = problem.n;
     let dense = problem.measures();
@@ -212,12 +221,12 @@ fn both_ways_of_a_large_graph_agree() {
         let (a, b) = (measures.row(i), measures.row(j));
         let solved = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
         let on_edges = on_edges(&problem.metric(), a, b);
-        assert_eq!(solved.value, value);
-        assert!((on_edges.value - value).abs() <= 1e-12 * value, "{} {value}", on_edges.value);
+        assert_eq!(solved.value(), value);
+        assert!((on_edges.value() - value).abs() <= 1e-12 * value, "{} {value}", on_edges.value());
         let cost = solved.plan.cost(|x, y| metric.distance(x, y));
         assert!((cost - value).abs() <= 1e-12 * value);
     }
-    // Few searches do not pay for a hierarchy; what they find is the same.
+    // Few searches do not need a hierarchy, and find equal distances.
     let fresh = problem.metric();
     let value = Problem::new(&fresh, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
     assert!(fresh.is_searched());

@@ -10,19 +10,19 @@
 //! POT's `sinkhorn2` returns ⟨Π, D⟩, here [`Entropic::transport_cost`], and so do [`value`] and
 //! [`pairs`].
 //!
-//! **Not a distance.** Entropy spreads mass, so that equal measures are *not* at distance 0 and
-//! shared mass moves, whatever the metric promises. The cost is never below W₁
-//! ([`Problem::value`]) and goes down to it as ε goes to 0, above by at most ε times
+//! **Not a distance.** Entropy spreads mass, so that equal measures are *not* at distance 0, and
+//! mass that both measures share moves, even where the metric guarantees that it stays. The cost is
+//! never below W₁ ([`Problem::value`]) and decreases to it as ε goes to 0, above by at most ε times
 //! M·log(min(n, m)) for supports of n and m points.
 //!
-//! **A real plan.** Sinkhorn's iteration ends with marginals that are nearly right. The plan given
-//! here is rounded to the marginals, which changes the cost by at most twice
-//! [`violation`](Entropic::violation)·M·max D; POT leaves it as it is.
+//! **A feasible plan.** Sinkhorn's iteration ends with marginals that are only nearly right. The
+//! plan returned here is rounded to the marginals, which changes the cost by at most twice
+//! [`violation`](Entropic::violation)·M·max D; POT returns it unrounded.
 //!
-//! **Where it is slow.** Across a gap of width w between points mass moves at a rate of exp(−w/ε).
+//! **Slow convergence.** Across a gap of width w between points mass moves at a rate of exp(−w/ε).
 //! Where two measures have nearly but not quite the same mass on each side of a gap of 20 ε or more
-//! (nearly equal measures do everywhere), that can take more iterations than are allowed. It is
-//! reported, and [`Problem::value`] is the better tool there.
+//! (nearly equal measures do everywhere), convergence can take more iterations than are allowed.
+//! The result reports it, and [`Problem::value`] is the better tool there.
 
 mod options;
 mod passes;
@@ -38,45 +38,48 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::parallel;
 use crate::progress::{Counter, Progress, State};
-use crate::solve::problem::{Posed, Problem};
+use crate::solve::posed::Posed;
+use crate::solve::problem::Problem;
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
 use round::Scaled;
 use scaling::Scaling;
 
-/// An entropic plan with its costs and potentials.
+/// Entropic plan with its costs and potentials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entropic {
-    /// ⟨Π, D⟩: what the plan costs, without the entropy.
+    /// Cost ⟨Π, D⟩ of the plan, without the entropy.
     pub transport_cost: f64,
-    /// ⟨Π, D⟩ + ε KL(Π | μ⊗ρ/M), the objective. Up to the violation it is Σ μ·left + Σ ρ·right.
+    /// Objective ⟨Π, D⟩ + ε KL(Π | μ⊗ρ/M). Up to the violation it is Σ μ·left + Σ ρ·right.
     pub regularized_cost: f64,
-    /// The plan: all entries above 0, rounded to the marginals μ and ρ·(total of μ / total of ρ).
+    /// Plan of all entries above 0, rounded to the marginals μ and ρ·(total of μ / total of ρ).
     pub plan: Coupling,
     /// Potentials f of the left support: before rounding Πᵢⱼ = μᵢ ρⱼ/M · exp((fᵢ + gⱼ − Dᵢⱼ)/ε).
     pub left: Vec<(usize, f64)>,
     /// Potentials g of the right support.
     pub right: Vec<(usize, f64)>,
-    /// The ε of this problem, in the unit of the distances.
+    /// Absolute ε, in the unit of the distances.
     pub epsilon: f64,
-    /// Iterations, all values of ε together.
+    /// Number of iterations at all values of ε together.
     pub iterations: usize,
-    /// How far the marginals were from μ and ρ before rounding: Σ|difference|/M, the larger of the
-    /// two.
+    /// Error of the marginals before rounding: the larger of the two sums Σ|difference|/M.
     pub violation: f64,
     /// Whether the violation is within the tolerance.
     pub converged: bool,
 }
 
-/// The entropic plan of a problem, converged or not: see [`Entropic::converged`]. Plan and potentials
-/// go by the numbers of points, or of rows and columns; entries without mass are skipped.
+/// Computes the entropic plan of a problem, converged or not: see [`Entropic::converged`]. Plan and
+/// potentials are indexed by point, or by row and column of a matrix; entries without mass are left
+/// out.
 ///
 /// # Errors
-/// As [`Problem::value`]; a graph in several components; a problem that leaves mass behind; an
-/// option out of range; [`Error::Cancelled`] when `progress`, which counts iterations, asks to stop.
+/// The errors of [`Problem::value`]; a graph in several components; a problem that leaves mass
+/// unmatched; an option out of range; [`Error::Cancelled`] when `progress`, which counts
+/// iterations, returns false.
 ///
 /// # Complexity
-/// Two numbers per pair of points of the supports, and one pass over one of them per iteration.
+/// Two numbers per pair of points of the supports, and one pass over one of the two tables per
+/// iteration.
 ///
 /// # Example
 /// ```
@@ -100,11 +103,17 @@ pub fn solve(
     let mut scratch = Scaling::default();
     let total = prepare(&mut scratch, problem, options)?;
     let mut entropic = entropic(scratch, total, options, progress)?;
-    problem.rename_moves(&mut entropic.plan, [&mut entropic.left, &mut entropic.right]);
+    let Entropic { plan, left, right, .. } = &mut entropic;
+    for end in plan.left.iter_mut().chain(&mut plan.right) {
+        *end = problem.name(*end as usize) as u32;
+    }
+    for dual in left.iter_mut().chain(right) {
+        dual.0 = problem.name(dual.0);
+    }
     Ok(entropic)
 }
 
-/// Lays out a problem; returns the mass that moves.
+/// Copies a problem into the workspace; returns the mass that moves.
 fn prepare(scratch: &mut Scaling, problem: &Problem<'_>, options: &SinkhornOptions) -> Result<f64> {
     options.check()?;
     match problem.in_one_piece()? {
@@ -114,7 +123,7 @@ fn prepare(scratch: &mut Scaling, problem: &Problem<'_>, options: &SinkhornOptio
     }
 }
 
-/// Solves what is prepared, for measures of the total mass given.
+/// Solves the prepared problem for measures of this total mass.
 fn entropic(
     mut scratch: Scaling,
     total: f64,
@@ -160,11 +169,11 @@ fn entropic(
     })
 }
 
-/// [`Entropic::transport_cost`] of a problem.
+/// Computes [`Entropic::transport_cost`] of a problem.
 ///
 /// # Errors
-/// As [`solve`], and [`Error::NotConverged`], which says how far it was: a number that depends on
-/// where the iteration stopped is not given.
+/// The errors of [`solve`], and [`Error::NotConverged`] with the violation: a number that depends
+/// on where the iteration stopped is not returned.
 ///
 /// # Example
 /// ```
@@ -186,12 +195,14 @@ pub fn value(
     run(&mut scratch, total, options, false, progress)?.converged((0, 1), options)
 }
 
-/// The [`value`] of many pairs, in parallel over pairs; the same for any number of threads.
+/// Computes the [`value`] of many pairs, in parallel over pairs; any number of threads gives the
+/// same bits.
 ///
-/// For a graph give [`GroundMetric::materialized`] distances.
+/// For a graph pass [`GroundMetric::materialized`] distances.
 ///
 /// # Errors
-/// As [`value`], naming the measures; [`Error::Cancelled`] when `progress` asks to stop.
+/// The errors of [`value`], with the numbers of the measures; [`Error::Cancelled`] when `progress`
+/// returns false.
 pub fn pairs(
     metric: &GroundMetric,
     measures: &Measures,
@@ -214,7 +225,7 @@ pub fn pairs(
     })
 }
 
-/// What one run says in numbers; the plan is in the scratch.
+/// Numbers of one run; the plan is in the workspace.
 struct Run {
     cost: f64,
     epsilon: f64,
@@ -223,7 +234,7 @@ struct Run {
 }
 
 impl Run {
-    /// The cost, if it has converged.
+    /// Returns the cost, or an error if the violation is above the tolerance.
     fn converged(&self, (left, right): (usize, usize), options: &SinkhornOptions) -> Result<f64> {
         let (iterations, violation, tolerance) =
             (self.iterations, self.violation, options.tolerance);
@@ -234,7 +245,7 @@ impl Run {
     }
 }
 
-/// Solves what is prepared; the kernel becomes the plan, if that is `wanted`.
+/// Solves the prepared problem; the kernel becomes the plan if that is `wanted`.
 fn run(
     scratch: &mut Scaling,
     total: f64,
@@ -249,7 +260,7 @@ fn run(
     Ok(Run { cost: rounded.cost * total, epsilon, iterations, violation: rounded.violation })
 }
 
-/// KL(Π | a⊗b) of the plan in the scratch, all of them shares.
+/// Computes KL(Π | a⊗b) of the plan in the workspace; all masses are shares of the total.
 fn divergence(scratch: &Scaling) -> f64 {
     let rows = scratch.plan.chunks_exact(scratch.b.len()).zip(&scratch.a);
     let of_row = |(row, a): (&[f64], &f64)| -> f64 {

@@ -1,29 +1,29 @@
-//! What can be chosen: how much entropy, how to get there, and when to stop.
+//! Options of Sinkhorn's algorithm: the weight of the entropy, ε-scaling, and when to stop.
 
 use crate::error::{Error, Result};
 use crate::option_range::OptionRange;
 
-/// How much the entropy weighs against the cost.
+/// Weight of the entropy against the cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Epsilon {
-    /// In the unit of the distances, as POT's `reg`.
+    /// Absolute weight in the unit of the distances, like POT's `reg`.
     Absolute(f64),
-    /// As a share of the largest distance between the two supports: the same plan in meters and in
+    /// Share of the largest distance between the two supports: the same plan in meters and in
     /// miles.
     Relative(f64),
 }
 
 impl Epsilon {
-    /// In the unit of the distances.
+    /// Returns ε in the unit of the distances.
     pub(super) fn absolute(self, largest: f64) -> f64 {
         let epsilon = match self {
             Self::Absolute(epsilon) => epsilon,
-            // Without any distance every ε gives the same plan.
+            // If all distances are 0, every ε gives the same plan.
             Self::Relative(_) if largest == 0.0 => 1.0,
             Self::Relative(share) => share * largest,
         };
-        // So that 1/ε is finite.
+        // Keeps 1/ε finite.
         epsilon.max(LEAST_EPSILON)
     }
 }
@@ -35,11 +35,11 @@ const LEAST_EPSILON: f64 = 1e-300;
 pub struct SinkhornOptions {
     /// Weight of the entropy (default: 0.01 of the largest distance).
     pub epsilon: Epsilon,
-    /// ε-scaling: start at the largest distance and multiply by this factor, from above 0 to 0.9,
-    /// until `epsilon` is reached (default: 0.25). `None` starts at `epsilon`, and so does an `epsilon`
-    /// of at least a twentieth of the largest distance.
+    /// Factor of ε-scaling, above 0 and at most 0.9 (default: 0.25): ε starts at the largest
+    /// distance and is multiplied by it until `epsilon` is reached. `None` starts at `epsilon`, and
+    /// so does an `epsilon` of at least a twentieth of the largest distance.
     pub scaling: Option<f64>,
-    /// Most iterations, all values of ε together (default: 100 000).
+    /// Largest number of iterations, at all values of ε together (default: 100 000).
     pub max_iterations: usize,
     /// Largest [`violation`](super::Entropic::violation) that counts as converged (default: 10⁻⁹).
     pub tolerance: f64,

@@ -1,31 +1,32 @@
 //! Passes over tables, in blocks of rows that threads share.
 //!
-//! Blocks are fixed by the width of a table alone and their sums are added in their order, so that one
-//! thread and many give the same bits. Loops are compiled for wide registers, without steps that round
-//! once where others round twice, so that processors agree, too.
+//! The width of a table alone determines its blocks, and their sums are added in order, so that any
+//! number of threads gives the same bits. Loops are compiled for wide registers without fused
+//! multiply-add, which rounds once instead of twice, so that all processors agree, too.
 
 use rayon::prelude::*;
 
 use super::relax::relaxed;
 use crate::wide::for_wide_registers;
 
-/// Entries of a block, about: a tenth of a millisecond, which is what it takes for threads to pay.
+/// Approximate number of entries of a block: a tenth of a millisecond of work, from which a thread
+/// pays off.
 const ENTRIES: usize = 1 << 16;
 
-/// Rows that are looked at side by side.
+/// Rows that one pass reads side by side.
 const ABREAST: usize = 4;
 
-/// Rows of a block of a table so wide.
+/// Returns the number of rows of a block of a table of this width.
 pub(super) fn block_rows(width: usize) -> usize {
     (ENTRIES / width.max(1)).next_multiple_of(ABREAST)
 }
 
-/// A number of blocks of rows that is at least 1.
+/// Returns the number of blocks of rows, at least 1.
 fn blocks(rows: usize, width: usize) -> usize {
     rows.div_ceil(block_rows(width)).max(1)
 }
 
-/// Sums over the columns of every block, and over those all.
+/// Column sums (or minima) of every block and of the whole table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColumnSums {
     of_blocks: Vec<f64>,
@@ -33,13 +34,13 @@ pub(super) struct ColumnSums {
 }
 
 impl ColumnSums {
-    /// Room for so many in all blocks, each of them `start` at first.
+    /// Resizes the buffer of all blocks and fills it with `start`.
     fn begin(&mut self, count: usize, start: f64) {
         self.of_blocks.clear();
         self.of_blocks.resize(count, start);
     }
 
-    /// Brings those of all blocks together.
+    /// Combines the blocks into `all`.
     fn end(&mut self, width: usize, together: impl Fn(f64, f64) -> f64) {
         let mut blocks = self.of_blocks.chunks_exact(width);
         self.all.clear();
@@ -50,17 +51,18 @@ impl ColumnSums {
     }
 }
 
-/// A block of a table that is changed, with a number for each of its rows and its sums over columns.
+/// Mutable block of a table, with one number per row and its column sums.
 pub(super) struct Block<'a> {
-    /// The number of its first row.
+    /// Index of the first row.
     pub(super) first: usize,
     pub(super) table: &'a mut [f64],
     pub(super) rows: &'a mut [f64],
     pub(super) sums: &'a mut [f64],
 }
 
-/// Hands the blocks of a table to `work`, by several threads if there are several blocks; the sum of
-/// what it returns. What it adds to its sums over columns, one or several for each, is added up, too.
+/// Calls `work` with every block of a table, on several threads if there are several blocks, and
+/// returns the sum of its results. The column sums of the blocks, `several` for each column, are
+/// added up, too.
 pub(super) fn each_block(
     table: &mut [f64],
     rows: &mut [f64],
@@ -84,8 +86,8 @@ pub(super) fn each_block(
     found
 }
 
-/// One iteration in one pass over the kernel: u from v, then what v follows from, Σᵢ uᵢ Kᵢⱼ, which is left
-/// in the sums. Returns how far the rows were from their masses `a` before it.
+/// Computes one iteration in one pass over the kernel: u from v, then Σᵢ uᵢ Kᵢⱼ, from which v
+/// follows, in `sums`. Returns the violation of the row marginals `a` before it.
 pub(super) fn sweep(
     kernel: &[f64],
     (a, v): (&[f64], &[f64]),
@@ -111,7 +113,7 @@ pub(super) fn sweep(
 }
 
 for_wide_registers! {
-    /// [`sweep`] of one block, whose sums begin at 0.
+    /// Computes the [`sweep`] of one block, whose sums begin at 0.
     sweep_block, sweep_block_wide,
     (kernel: &[f64], a: &[f64], v: &[f64], u: &mut [f64], omega: f64, sums: &mut [f64]) -> f64, {
         let width = v.len();
@@ -146,7 +148,7 @@ for_wide_registers! {
     }
 }
 
-/// minᵢ(cᵢⱼ − fᵢ) for every column j.
+/// Computes minᵢ(cᵢⱼ − fᵢ) for every column j.
 pub(super) fn least_reaches(cost: &[f64], f: &[f64], width: usize, least: &mut ColumnSums) {
     let rows = block_rows(width);
     least.begin(blocks(f.len(), width) * width, f64::INFINITY);
@@ -171,7 +173,8 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// exp((leastⱼ − (cⱼ − f))·rate)·a for the costs of a row, added to the sums over columns.
+    /// Computes exp((leastⱼ − (cⱼ − f))·rate)·a for the costs of a row and adds it to the column
+    /// sums.
     kernel_row, kernel_row_wide,
     (cost: &[f64], least: &[f64], row: &mut [f64], sums: &mut [f64], f: f64, rate: f64, a: f64), {
         for ((term, cost), least) in row.iter_mut().zip(cost).zip(least) {
@@ -182,8 +185,8 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Multiplies a row by a number and by those of its columns, adds it to the sums over columns, and
-    /// returns its own sum.
+    /// Multiplies a row by its own scale and by the scales of the columns, adds it to the column
+    /// sums, and returns its sum.
     scale_row, scale_row_wide,
     (row: &mut [f64], scale: f64, columns: &[f64], sums: &mut [f64]) -> f64, {
         for (entry, column) in row.iter_mut().zip(columns) {
@@ -195,14 +198,14 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Adds a multiple of a row to the sums over columns.
+    /// Adds a multiple of a row to the column sums.
     add_row, add_row_wide, (row: &[f64], scale: f64, sums: &mut [f64]), {
         sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += scale * entry);
     }
 }
 
 for_wide_registers! {
-    /// Σ xᵢ yᵢ zᵢ likewise.
+    /// Computes Σ xᵢ yᵢ zᵢ in lanes.
     dot_of_three, dot_of_three_wide, (x: &[f64], y: &[f64], z: &[f64]) -> f64, {
         let (xs, x_rest) = x.as_chunks::<LANES>();
         let ((ys, y_rest), (zs, z_rest)) = (y.as_chunks::<LANES>(), z.as_chunks::<LANES>());
@@ -218,7 +221,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// The largest number, or 0.
+    /// Returns the largest number, or 0.
     largest, largest_wide, (x: &[f64]) -> f64, {
         let (xs, rest) = x.as_chunks::<LANES>();
         let mut most = [0.0; LANES];
@@ -232,11 +235,12 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Σ xᵢ yᵢ in lanes that a compiler may keep side by side; one sum has to be added up in order.
+    /// Computes Σ xᵢ yᵢ in lanes that a compiler can vectorize; a single sum would have to be added
+    /// up in order.
     dot, dot_wide, (x: &[f64], y: &[f64]) -> f64, { dot_inlined(x, y) }
 }
 
-/// Sums that are added up side by side.
+/// Number of partial sums that are added up side by side.
 const LANES: usize = 16;
 
 #[inline(always)]
@@ -266,22 +270,23 @@ fn sum_inlined(x: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
-/// As `f64::min` for numbers, in one instruction.
+/// Returns the smaller of two numbers that are not NaN, in one instruction.
 pub(super) fn smaller(x: f64, y: f64) -> f64 {
     if y < x { y } else { x }
 }
 
-/// eˣ for x ≤ 0 within two units of the last digit, without a branch, so that several are computed side
-/// by side; 0 where it would be below the smallest normal number.
+/// Computes eˣ for x ≤ 0 within two units in the last place, or 0 where the result would be
+/// subnormal. It has no branch, so that compilers vectorize it.
 ///
 /// x = k·log 2 + r with |r| ≤ log √2, where the series of eʳ ends after r¹³/13! ≈ 2·10⁻¹⁶ of it.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(super) fn exp(x: f64) -> f64 {
-    /// Added to a number below 2⁵¹ it leaves the nearest whole one in the last bits.
+    /// Adding it to a number below 2⁵¹ leaves the nearest integer in the last bits.
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     const LEAST: f64 = -708.0;
-    /// The first digits of log 2, so that products with whole numbers up to 2¹¹ are exact, and the rest.
+    /// High part of log 2, whose products with integers up to 2¹¹ are exact; the low part is the
+    /// rest.
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let within = if x > LEAST { x } else { LEAST };
@@ -292,12 +297,12 @@ pub(super) fn exp(x: f64) -> f64 {
     for term in &TERMS[1..] {
         series = series * r + term;
     }
-    // The whole number becomes the exponent.
+    // The integer becomes the exponent.
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     if x > LEAST { series * power } else { 0.0 }
 }
 
-/// 1/k!, from 13 down to 0.
+/// Coefficients 1/k! of the series, from k = 13 down to 0.
 const TERMS: [f64; 14] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,

@@ -1,39 +1,40 @@
-//! How far to go: over-relaxed steps, at a pace that the violation sets.
+//! Over-relaxation of Sinkhorn's iteration, with ω chosen from the decay of the violation.
 //!
-//! Sinkhorn's iteration shrinks the violation by some factor θ, close to 1 when ε is small. Going ω
-//! times as far, 1 < ω < 2, makes it ω − 1 at the best ω = 2/(1 + √(1 − θ)): 0.99 becomes 0.82
-//! (Thibault, Chizat, Dossal, Papadakis, *Overrelaxed Sinkhorn–Knopp Algorithm for Regularized
-//! Optimal Transport*, 2021; Lehmann, von Renesse, Sambale, Uschmajew, *A note on overrelaxation in
-//! the Sinkhorn algorithm*, 2022). On 50 and 300 random points and ε from 0.01 to 10⁻⁶ of the
-//! largest distance it saves 80 to 95 of 100 iterations. Being a law near the solution only, it is
-//! left alone far from it, and steps that make things worse lower the limit.
+//! Sinkhorn's iteration shrinks the violation by some factor θ, close to 1 when ε is small. A step
+//! that goes ω times as far, 1 < ω < 2, shrinks it by ω − 1 at the best ω = 2/(1 + √(1 − θ)): 0.99
+//! becomes 0.82 (Thibault, Chizat, Dossal, Papadakis, *Overrelaxed Sinkhorn–Knopp Algorithm for
+//! Regularized Optimal Transport*, 2021; Lehmann, von Renesse, Sambale, Uschmajew, *A note on
+//! overrelaxation in the Sinkhorn algorithm*, 2022). On 50 and 300 random points and ε from 0.01 to
+//! 10⁻⁶ of the largest distance it saves 80 to 95 of 100 iterations. The law holds only near the
+//! solution, so steps are plain far from it, and steps that increase the violation lower the limit
+//! of ω.
 
-/// Sweeps between two looks at the violation, which may go up and down in between.
+/// Sweeps between two updates of ω; the violation may fluctuate in between.
 const WINDOW: usize = 16;
 
-/// The largest ω. Up to 1.95 small ε take three times as many iterations, up to 1.999 some never
-/// get there.
+/// Largest ω. With 1.95, small ε take three times as many iterations; with 1.999, some never
+/// converge.
 const FASTEST: f64 = 1.99;
 
-/// Steps are plain while the violation is above this.
+/// Violation above which steps are plain.
 const NEAR: f64 = 0.1;
 
-/// Steps went too far when the violation is this multiple of the least one.
+/// Multiple of the least violation from which on steps count as divergent.
 const WORSE: f64 = 10.0;
 
-/// Beyond the best ω, ω − 1 shrinks by this factor.
+/// Factor by which ω − 1 shrinks beyond the best ω.
 const BACK: f64 = 0.95;
 
-/// An over-relaxed scaling is at least this multiple of the plain one, so that it stays above 0.
+/// Least ratio of an over-relaxed scaling to the plain one, which keeps it above 0.
 const LEAST_STEP: f64 = 0.1;
 
-/// The ω of the coming sweeps.
+/// Schedule of ω.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     omega: f64,
     limit: f64,
     sweeps: usize,
-    /// The violation at the last look, and the least at any.
+    /// Violation at the last update, and the least one at any update.
     last: f64,
     least: f64,
 }
@@ -45,7 +46,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The ω of the next sweep, after one that found this violation.
+    /// Returns the ω of the next sweep, given the violation of the last one.
     pub(super) fn after(&mut self, violation: f64) -> f64 {
         self.sweeps += 1;
         if self.sweeps.is_multiple_of(WINDOW) {
@@ -71,16 +72,17 @@ impl Pace {
         }
         let excess = self.omega - 1.0;
         if decay <= excess {
-            // At the best ω or beyond; only going back can tell.
+            // At or beyond the best ω the decay does not depend on θ; only a smaller ω reveals it.
             return 1.0 + BACK * excess;
         }
-        // Young's equation between θ and the factor with ω, solved for θ.
+        // Young's equation relates θ, ω and the decay at ω; this solves it for θ.
         let theta = ((decay + excess) / self.omega).powi(2) / decay;
         2.0 / (1.0 + (1.0 - theta).max(0.0).sqrt())
     }
 }
 
-/// A plain step goes from `old` to `fresh`; this goes ω times as far.
+/// Returns the value ω times as far from `old` as the plain step to `fresh`, but at least
+/// [`LEAST_STEP`] of `fresh`.
 pub(super) fn relaxed(old: f64, fresh: f64, omega: f64) -> f64 {
     let far = (1.0 - omega) * old + omega * fresh;
     let least = LEAST_STEP * fresh;
@@ -91,7 +93,7 @@ pub(super) fn relaxed(old: f64, fresh: f64, omega: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// ω after so many windows in which the violation falls by `decay(ω)` per sweep.
+    /// Returns ω after this many windows in which the violation falls by `decay(ω)` per sweep.
     fn after_windows(windows: usize, decay: impl Fn(f64) -> f64) -> f64 {
         let (mut pace, mut violation, mut omega) = (Pace::default(), NEAR, 1.0);
         for _ in 0..windows * WINDOW {
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_pace_finds_the_best_factor() {
-        // The factor that Young's equation gives with ω for θ = 0.99, whose best ω is 1.818.
+        // The decay at ω by Young's equation for θ = 0.99, whose best ω is 1.818.
         let decay = |omega: f64| {
             let (half, c) = (0.5 * omega * omega * 0.99 - (omega - 1.0), omega - 1.0);
             let root = half * half - c * c;
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn steps_that_diverge_are_given_up() {
-        // Whatever goes more than 1.2 times as far grows.
+        // Steps more than 1.2 times as far diverge.
         let omega = after_windows(200, |omega| if omega > 1.2 { 1.5 } else { 0.97 });
         assert!(omega <= 1.2, "{omega}");
     }

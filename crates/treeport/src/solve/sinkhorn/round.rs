@@ -1,38 +1,39 @@
-//! From a nearly right plan to one with the two marginals.
+//! Rounding of a nearly feasible plan to its marginals.
 //!
-//! Rows and columns with too much are scaled down, and what is then missing is matched (Altschuler,
-//! Weed, Rigollet, *Near-linear time approximation algorithms for optimal transport via Sinkhorn
-//! iteration*, 2017, where the match is the product of the missing masses; in order of points it
-//! has n + m entries, not nm).
+//! Rows and columns with too much mass are scaled down, and the missing mass is then matched
+//! (Altschuler, Weed, Rigollet, *Near-linear time approximation algorithms for optimal transport
+//! via Sinkhorn iteration*, 2017, where the match is the product of the missing masses; matched in
+//! order of points it has n + m entries instead of nm).
 
 use super::passes::{Block, ColumnSums, add_row, dot, dot_of_three, each_block, scale_row};
 
-/// A kernel K with its scalings, the plan diag(u) K diag(v), and what it is to be.
+/// Kernel K with the scalings of the plan diag(u) K diag(v), its costs and its marginals.
 pub(super) struct Scaled<'a> {
     pub(super) kernel: &'a mut [f64],
     pub(super) cost: &'a [f64],
     pub(super) u: &'a [f64],
     pub(super) v: &'a [f64],
-    /// The marginals.
+    /// Row marginal.
     pub(super) a: &'a [f64],
     pub(super) b: &'a [f64],
 }
 
-/// What rounding says in numbers.
+/// Numbers of a rounded plan.
 pub(super) struct Rounded {
-    /// How far the marginals were off: the larger of the two sums of absolute differences.
+    /// Error of the marginals before rounding: the larger of the two sums of absolute differences.
     pub(super) violation: f64,
-    /// What the plan costs.
+    /// Cost of the rounded plan.
     pub(super) cost: f64,
 }
 
-/// Rounds a plan in two passes over its kernel. The kernel becomes the plan where that is `wanted`, and is
-/// only read where it is not.
+/// Rounds a plan in two passes over its kernel. The kernel becomes the plan if that is `wanted`,
+/// and is only read otherwise.
 pub(super) fn round(scaled: Scaled<'_>, wanted: bool, sums: &mut ColumnSums) -> Rounded {
     let Scaled { kernel, cost, u, v, a, b } = scaled;
     let width = b.len();
     let mut rows = vec![0.0; a.len()];
-    // What a row has too much is known before it is added to the columns: as it was, and lowered.
+    // The excess of a row is known before the row is added to the columns, so one pass computes the
+    // column sums of both the original and the lowered rows.
     each_block(kernel, &mut rows, (sums, 2), width, |Block { first, table, rows, sums }| {
         let (before, after) = sums.split_at_mut(width);
         let sides = u[first..].iter().zip(&a[first..]).zip(rows);
@@ -58,7 +59,8 @@ pub(super) fn round(scaled: Scaled<'_>, wanted: bool, sums: &mut ColumnSums) -> 
             let sides = costs.zip(u[first..].iter().zip(rows));
             let mut price = 0.0;
             for (row, (costs, (u, sum))) in table.chunks_exact_mut(width).zip(sides) {
-                // Before it changes, so that the cost has the same bits with a plan and without.
+                // Computed before the row changes, so that the cost has the same bits with a plan
+                // and without.
                 *sum = u * dot(row, &v);
                 price += u * dot_of_three(row, &v, costs);
                 if wanted {
@@ -79,7 +81,7 @@ pub(super) fn round(scaled: Scaled<'_>, wanted: bool, sums: &mut ColumnSums) -> 
     Rounded { violation, cost: price + added }
 }
 
-/// What to multiply a sum by so that it is at most this.
+/// Returns the factor, at most 1, that lowers a sum to `most`.
 fn less(sum: f64, most: f64) -> f64 {
     if sum > most { most / sum } else { 1.0 }
 }
@@ -88,7 +90,8 @@ fn differences(sums: &[f64], masses: &[f64]) -> f64 {
     sums.iter().zip(masses).map(|(sum, mass)| (sum - mass).abs()).sum()
 }
 
-/// Matches missing masses in order, by places in a table: every step fills a row or a column.
+/// Matches missing masses in order and returns them by their index in the table: every step fills a
+/// row or a column.
 fn matched(mut rows: Vec<f64>, mut columns: Vec<f64>) -> Vec<(usize, f64)> {
     let (mut i, mut j, mut moves) = (0, 0, Vec::new());
     while i < rows.len() && j < columns.len() {

@@ -1,12 +1,12 @@
-//! Sinkhorn's iteration for one problem: matrix products while numbers fit, logarithms where they
-//! do not.
+//! Sinkhorn's iteration for one problem: matrix products while the scalings stay in range,
+//! logarithms elsewhere.
 //!
-//! The plan is Πᵢⱼ = aᵢ bⱼ exp((fᵢ + gⱼ − Dᵢⱼ)/ε). With logarithms alone every iteration takes two
-//! exponentials per entry. Here the kernel K holds that expression for fixed potentials, but for a factor
-//! of each column that v begins with, and Π = diag(u) K diag(v) is scaled by products. A scaling beyond [`RANGE`] means that K has lost
-//! entries that may matter: then v goes into g, one iteration runs in logarithms, and K is made
-//! anew (Schmitzer, *Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport
-//! Problems*, 2019, where it is called absorption).
+//! The plan is Πᵢⱼ = aᵢ bⱼ exp((fᵢ + gⱼ − Dᵢⱼ)/ε). In the log domain every iteration takes two
+//! exponentials per entry. Here the kernel K holds this expression for fixed potentials, except for
+//! a factor of each column that is the initial v, and products scale Π = diag(u) K diag(v). A
+//! scaling beyond [`RANGE`] means that K has lost entries that may matter: then v is absorbed into
+//! g, one iteration runs in the log domain, and K is computed again (absorption in Schmitzer,
+//! *Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport Problems*, 2019).
 
 use super::SinkhornOptions;
 use super::passes::{
@@ -18,42 +18,41 @@ use crate::measure::Measure;
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Progress, State};
-use crate::solve::exact::order::{comes_second, precedes, transpose};
-use crate::solve::exact::rescaling;
 use crate::solve::matrix::SideMasses;
-use crate::solve::penalty::Relaxation;
-use crate::solve::problem::OnMatrix;
+use crate::solve::posed::OnMatrix;
+use crate::solve::relax::Relaxation;
+use crate::solve::sides::{order_of_sides, precedes, rescaling, transpose};
 use crate::steps::SOLVING;
 
-/// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
-/// they would be below 10⁻²⁰⁷ in the plan.
+/// Scalings stay between 1/RANGE and RANGE. Entries that underflow in K are below 10⁻³⁰⁷, so they
+/// would be below 10⁻²⁰⁷ in the plan.
 const RANGE: f64 = 1e50;
 
-/// Before the last ε a violation this small will do. With 10⁻⁴ some small ε are never reached;
-/// against it, this takes a tenth more iterations.
+/// Tolerance before the last ε. With 10⁻⁴ some small ε never converge; 10⁻⁶ takes a tenth more
+/// iterations.
 const STAGE_TOLERANCE: f64 = 1e-6;
 
-/// An ε of at least the largest cost over this is where the iteration begins: from there on, larger ones
-/// first cost more than they save.
+/// Ratio of the largest cost to ε up to which ε-scaling is skipped: there, larger values of ε cost
+/// more than they save.
 const DIRECT: f64 = 20.0;
 
-/// Rounds in which the potentials of two equal measures meet: 2⁻⁶⁰ is beyond every tolerance.
+/// Largest number of averaging steps for two equal measures: 2⁻⁶⁰ is beyond every tolerance.
 const MEETINGS: usize = 60;
 
-/// Shares of the total mass below this count as this much, so that quotients of two shares are
-/// finite and products of two are above 0.
+/// Lower bound of a share of the total mass, so that quotients of two shares are finite and
+/// products of two are above 0.
 const LEAST_SHARE: f64 = 1e-150;
 
-/// What to do without two tables.
+/// Advice where two tables do not fit into memory.
 const INSTEAD: &str = "take the distance of a tree, or an estimate at the level `flow`";
 
-/// Entries looked at between two reports: some milliseconds.
+/// Entries read between two progress reports: some milliseconds.
 const REPORTED: usize = 1 << 22;
 
-/// Iterations so far, and who hears of them.
+/// Iteration counter with the progress callback.
 struct Done<'a> {
     iterations: usize,
-    /// Entries of the plan, and how many were looked at since the last report.
+    /// Entries of the plan, and entries read since the last report.
     entries: usize,
     silent: usize,
     progress: &'a Progress<'a>,
@@ -72,37 +71,37 @@ impl Done<'_> {
     }
 }
 
-/// One problem at a time, many in one piece of memory. All masses are shares of the total.
+/// Workspace of one problem at a time, reused for the next. All masses are shares of the total.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scaling {
     pub(super) left: Vec<usize>,
     pub(super) right: Vec<usize>,
     pub(super) a: Vec<f64>,
     pub(super) b: Vec<f64>,
-    /// Distances between the supports, row after row.
+    /// Distances between the supports, in row-major order.
     pub(super) cost: Vec<f64>,
     pub(super) largest: f64,
-    /// Whether the measure that came second is on the left, so that the way back has the same bits.
+    /// Whether the measures are swapped; both directions then have the same bits.
     pub(super) turned: bool,
-    /// Whether both measures are the same and so is every way back.
+    /// Whether both measures are equal and the costs are symmetric.
     mirrored: bool,
     /// The kernel K, and at the end the plan.
     pub(super) plan: Vec<f64>,
-    /// Potentials, in the unit of the distances.
+    /// Potentials of the rows and of the columns, in the unit of the distances.
     pub(super) f: Vec<f64>,
     pub(super) g: Vec<f64>,
     pub(super) u: Vec<f64>,
     pub(super) v: Vec<f64>,
-    /// The v that stands for the g of the kernel, as 1 does for f.
+    /// Initial v, which corresponds to the g of the kernel; the initial u is 1.
     start: Vec<f64>,
-    /// The v before the last sweep, sums over rows, and sums over columns.
+    /// The v before the last sweep, the row sums, and the column sums.
     before: Vec<f64>,
     rows: Vec<f64>,
     pub(super) sums: ColumnSums,
 }
 
 impl Scaling {
-    /// Lays out one problem; returns the mass that moves.
+    /// Copies one problem into the workspace; returns the mass that moves.
     ///
     /// # Errors
     /// Two tables of the supports that do not fit into memory.
@@ -131,20 +130,21 @@ impl Scaling {
         Ok(total)
     }
 
-    /// The mass that moves between measures of these totals: the first one's, unless they are equal up
-    /// to rounding, and then that of the one on the left.
+    /// Returns the mass that moves between measures of these totals: the total of the first one, or
+    /// that of the left one if the totals are equal up to rounding.
     fn mass_of(&self, first: f64, second: f64) -> f64 {
         if self.turned && rescaling(first, second) == 1.0 { second } else { first }
     }
 
-    /// Makes room for costs and plan between two supports; how many entries each has.
+    /// Allocates costs and plan between two supports; returns the number of entries of each.
     fn room(&mut self, n: usize, m: usize) -> Result<usize> {
         let step = format_args!("entropic transport between {n} and {m} points");
         memory::check(step, memory::size_of::<f64>(&[n, m, 2]), INSTEAD)?;
         let count = n.saturating_mul(m);
         memory::resize_room(&mut self.cost, step, count, INSTEAD)?;
         if self.plan.len() < count {
-            // Zeros that nobody has written yet; a kernel is never added to what there was.
+            // Fresh zeros that are not yet paged in; the kernel overwrites the buffer and never
+            // adds to it.
             self.plan = Vec::new();
             self.plan = memory::zeros(step, count, INSTEAD)?;
         }
@@ -152,7 +152,7 @@ impl Scaling {
         Ok(count)
     }
 
-    /// Lays out a problem that costs alone say; returns the mass that moves.
+    /// Copies a problem given by a cost matrix into the workspace; returns the mass that moves.
     pub(super) fn prepare_between(&mut self, matrix: &OnMatrix<'_>) -> Result<f64> {
         let supports =
             [matrix.a, matrix.b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
@@ -163,7 +163,8 @@ impl Scaling {
         let [left_total, right_total] =
             matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, &|_| true)?;
-        self.turned = comes_second(given, taken, cost);
+        let width = right.len();
+        self.turned = order_of_sides(given, taken, |i, j| cost[i * width + j]).is_gt();
         if self.turned {
             let rows = left.len();
             transpose(&std::mem::take(cost), rows, right.len(), cost);
@@ -179,7 +180,7 @@ impl Scaling {
         Ok(self.mass_of(left_total, right_total))
     }
 
-    /// Masses become shares of their totals, and everything else starts at 0.
+    /// Divides masses by their totals and sets everything else to 0.
     fn begin(&mut self, left_total: f64, right_total: f64) {
         for (shares, total) in [(&mut self.a, left_total), (&mut self.b, right_total)] {
             for share in shares.iter_mut() {
@@ -203,11 +204,12 @@ impl Scaling {
         }
     }
 
-    /// Solves what is prepared and returns the number of iterations; kernel and scalings are then those
-    /// of a plan whose columns are right and whose rows are nearly so, if there were iterations enough.
+    /// Solves the prepared problem and returns the number of iterations. Kernel and scalings then
+    /// give a plan whose column sums are exact and whose row sums are nearly so, unless the
+    /// iterations ran out.
     ///
     /// # Errors
-    /// `Cancelled` when `progress`, which counts iterations, asks to stop.
+    /// `Cancelled` when `progress`, which counts iterations, returns false.
     pub(super) fn solve(
         &mut self,
         epsilon: f64,
@@ -217,8 +219,8 @@ impl Scaling {
         let mut done = Done { iterations: 0, entries: self.plan.len(), silent: 0, progress };
         if let Some(factor) = options.scaling.filter(|_| epsilon * DIRECT < self.largest) {
             let mut stage = self.largest;
-            // The last step is a half to one and a half factors, rather than one that changes next
-            // to nothing.
+            // The last factor is between `factor`^1.5 and `factor`^0.5, so that no step is nearly
+            // empty.
             while stage * factor.sqrt() > epsilon {
                 self.stage(stage, options.tolerance.max(STAGE_TOLERANCE), options, &mut done)?;
                 self.absorb(stage);
@@ -230,7 +232,7 @@ impl Scaling {
         Ok(done.iterations)
     }
 
-    /// Iterates with one ε.
+    /// Iterates at one ε.
     fn stage(
         &mut self,
         epsilon: f64,
@@ -243,8 +245,8 @@ impl Scaling {
         }
         self.columns(epsilon);
         let (mut pace, mut omega) = (Pace::default(), 1.0);
-        // How many steps in a row were plain: after one the columns are right, and what the next
-        // finds in the rows is all there is. It is no larger after it.
+        // Number of consecutive plain steps: after one the column sums are exact, so the row sums
+        // that the next step finds are the whole violation, which that step does not increase.
         let mut plain = 1;
         while done.iterations < options.max_iterations {
             done.one_more()?;
@@ -267,12 +269,12 @@ impl Scaling {
         Ok(())
     }
 
-    /// Brings the potentials of two equal measures together: by symmetry f = g is a solution.
+    /// Averages the potentials of two equal measures: by symmetry f = g is a solution.
     ///
-    /// Where ε is small next to the gaps between points, nearly all mass stays, and Sinkhorn's
-    /// iteration moves the rest too slowly to end. The mean of f and of the g that it asks for is
-    /// as a rule half as far away each time (Feydy, Séjourné, Vialard, Amari, Trouvé, Peyré,
-    /// *Interpolating between Optimal Transport and MMD using Sinkhorn Divergences*, 2019).
+    /// Where ε is small compared with the gaps between points, nearly all mass stays, and
+    /// Sinkhorn's iteration moves the rest too slowly to converge. Replacing f by the mean of f and
+    /// the g computed from it usually halves the error (Feydy, Séjourné, Vialard, Amari, Trouvé,
+    /// Peyré, *Interpolating between Optimal Transport and MMD using Sinkhorn Divergences*, 2019).
     fn meet(
         &mut self,
         epsilon: f64,
@@ -295,8 +297,8 @@ impl Scaling {
         Ok(())
     }
 
-    /// One iteration in one pass over the kernel: u from v, then v from u, ω times as far as a
-    /// plain one. Returns how far the rows were from their masses before it.
+    /// Computes one iteration in one pass over the kernel: u from v, then v from u, ω times as far
+    /// as a plain step. Returns the violation of the row marginals before it.
     fn sweep(&mut self, omega: f64) -> f64 {
         let sides = (&self.a[..], &self.v[..]);
         let violation = sweep(&self.plan, sides, &mut self.u, omega, &mut self.sums);
@@ -313,14 +315,14 @@ impl Scaling {
         self.u.iter().copied().chain(changes).all(|scale| (1.0 / RANGE..RANGE).contains(&scale))
     }
 
-    /// Moves the scalings into the potentials.
+    /// Absorbs the scalings into the potentials.
     fn absorb(&mut self, epsilon: f64) {
         self.f.iter_mut().zip(&self.u).for_each(|(f, u)| *f += epsilon * u.ln());
         let changes = self.v.iter().zip(&self.start).map(|(v, start)| v / start);
         self.g.iter_mut().zip(changes).for_each(|(g, v)| *g += epsilon * v.ln());
     }
 
-    /// f from g: fᵢ = −ε log Σⱼ bⱼ exp((gⱼ − Dᵢⱼ)/ε), the largest term taken out first.
+    /// Computes f from g: fᵢ = −ε log Σⱼ bⱼ exp((gⱼ − Dᵢⱼ)/ε), with the largest term factored out.
     fn rows(&mut self, epsilon: f64) {
         let rate = 1.0 / epsilon;
         let mut terms = vec![0.0; self.g.len()];
@@ -337,7 +339,8 @@ impl Scaling {
         }
     }
 
-    /// g from f likewise, and the kernel of the two: with the first scalings its columns are right.
+    /// Computes g from f the same way, and the kernel of the two: with the initial scalings its
+    /// column sums are exact.
     fn columns(&mut self, epsilon: f64) {
         let (rate, m) = (1.0 / epsilon, self.g.len());
         let Self { plan, rows, cost, f, g, a, sums, .. } = self;

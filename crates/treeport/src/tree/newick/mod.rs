@@ -1,19 +1,17 @@
-//! Trees as Newick text, the format of phylogenies.
+//! Newick text, the format of phylogenies.
 //!
-//! Files differ in the details, so these are the rules here:
-//! - A name stands bare (`seq_1`) or in single quotes, where `''` is one quote (`'it''s'`). Bare
-//!   names are taken as they are. The old rule that a bare underscore means a blank is not
-//!   followed, because names have to match those of a table, and tables have underscores. Writing
-//!   puts quotes around names with underscores, so that readers that do follow the rule get the
-//!   same name.
-//! - A missing length is 0, which `UniFrac` refuses, as other tools do. An edge above the root
-//!   leads nowhere, so its length is dropped. Negative lengths, which neighbor joining can make,
-//!   are errors.
+//! Files differ in details; the rules here are:
+//! - A name is bare (`seq_1`) or in single quotes, where `''` is one quote (`'it''s'`). Bare names
+//!   are not changed. The old rule that a bare underscore means a blank does not apply, because
+//!   names have to match those of a table, and tables have underscores. Written names with
+//!   underscores are quoted, so that programs that follow the rule read the same name.
+//! - A missing length is 0, which `UniFrac` rejects, as other tools do. The length of an edge above
+//!   the root is ignored. Negative lengths, which neighbor joining can produce, are errors.
 //! - Labels of inner nodes, such as bootstrap values, and comments in `[]`, nested or not, are
-//!   skipped.
-//! - A text holds one tree and ends with `;`.
+//!   ignored.
+//! - A text contains one tree and ends with `;`.
 //!
-//! Reading and writing keep their own stacks, so a chain may be as deep as memory allows.
+//! Parsing and writing use explicit stacks, so the depth of a tree is limited by memory alone.
 
 mod reader;
 
@@ -24,7 +22,7 @@ use self::reader::{NewickLeaf, NewickReader, bad, byte};
 use super::Tree;
 use crate::error::Result;
 
-/// The names as the numbers `0..n`, if that is what they are.
+/// Returns the names as numbers if they are a permutation of `0..n`.
 fn numbers(names: &[String]) -> Option<Vec<usize>> {
     let mut seen = vec![false; names.len()];
     let number = |name: &String| {
@@ -35,17 +33,17 @@ fn numbers(names: &[String]) -> Option<Vec<usize>> {
 }
 
 impl Tree {
-    /// The tree in a Newick text; its leaves are the points, numbered and named as they appear.
+    /// Parses a tree; its leaves are the points, numbered and named in order of appearance.
     ///
-    /// Where the names are the numbers from 0 on, each once, they are the numbers of points without
-    /// names, as [`to_newick`](Self::to_newick) writes them.
+    /// If the names are a permutation of the numbers from 0 on, they are the numbers of points
+    /// without names, as [`to_newick`](Self::to_newick) writes them.
     ///
-    /// Underscores stay underscores, a missing length is 0, labels of inner nodes
-    /// are skipped and the length above the root is dropped.
+    /// Underscores are kept, a missing length is 0, and labels of inner nodes and the length above
+    /// the root are ignored.
     ///
     /// # Errors
-    /// Text that is not one tree, a leaf without a name or with the name of another, a length that is
-    /// negative or not finite. The place is the byte, counted from 0.
+    /// Text that is not one tree; a leaf without a name or with the name of another; a length that
+    /// is negative or not finite. Positions are bytes, counted from 0.
     ///
     /// # Example
     /// ```
@@ -60,7 +58,7 @@ impl Tree {
         Ok(Self::from_read(&read)?.read_without_length(without))
     }
 
-    /// The tree of what was read, its points numbered and named as they appear.
+    /// Creates the tree of parsed nodes, with points numbered and named in order of appearance.
     fn from_read(read: &NewickReader<'_>) -> Result<Self> {
         let mut seen = HashSet::new();
         if let Some(leaf) = read.leaf.iter().flatten().find(|leaf| !seen.insert(&leaf.name)) {
@@ -81,13 +79,13 @@ impl Tree {
         Self::from_unordered(&read.parent, &read.length, &point)?.with_names(names)
     }
 
-    /// The tree in a Newick text whose leaves are `names`, in any order; point `p` is `names[p]`.
+    /// Parses a tree whose leaves are `names`, in any order; point `p` is `names[p]`.
     ///
-    /// This is how a phylogeny meets a table: the points get the order of the table's columns.
+    /// It matches a phylogeny to a table: points have the order of the table's columns.
     ///
     /// # Errors
-    /// As [`Tree::from_newick`]; also a name that is not in the tree, a leaf that is not among the
-    /// names, and a name that comes twice in either.
+    /// A name that is not in the tree; a leaf that is not among the names; a name that occurs twice
+    /// in either; see also [`Tree::from_newick`].
     ///
     /// # Example
     /// ```
@@ -127,10 +125,10 @@ impl Tree {
         Ok(tree.with_names(names.to_vec())?.read_without_length(read.without_length()))
     }
 
-    /// The tree as Newick text, on one line; points without names get their numbers.
+    /// Returns the tree as Newick text, on one line; points without names are written as numbers.
     ///
-    /// Lengths read back to the same `f64` and names to the same text, so
-    /// [`Tree::from_newick_with`] gives the points back in their order, with the same distances.
+    /// Lengths parse to the same `f64` and names to the same text, so [`Tree::from_newick_with`]
+    /// restores the order of points and all distances.
     ///
     /// # Example
     /// ```
@@ -143,7 +141,7 @@ impl Tree {
     pub fn to_newick(&self) -> String {
         let children = self.children();
         let mut text = String::new();
-        // The path from the root, each node with the number of its children already written.
+        // Path from the root; each node with the number of its children already written.
         let mut path = vec![(self.root(), 0)];
         while let Some((v, written)) = path.last_mut() {
             let below = children.of(*v);
@@ -168,8 +166,8 @@ impl Tree {
     }
 }
 
-/// The parts of a text that each hold a tree: up to and with every `;` outside quotes and comments.
-/// What follows the last `;` is a part of its own unless it is blanks and comments only.
+/// Splits a text into trees, after every `;` outside quotes and comments. Text after the last `;`
+/// is another part unless it consists of blanks and comments.
 pub(crate) fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut blank) = (Vec::new(), 0, true);
     let (mut quoted, mut comments) = (false, 0usize);
@@ -192,7 +190,7 @@ pub(crate) fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Writes a name, in quotes unless every reader takes it bare for the same name.
+/// Writes a name, in quotes unless every parser reads it bare as the same name.
 fn push_name(text: &mut String, name: &str) {
     let bare = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
     if !name.is_empty() && name.chars().all(bare) {
@@ -202,9 +200,9 @@ fn push_name(text: &mut String, name: &str) {
     }
 }
 
-/// Writes a length with the fewest digits that read back to it.
+/// Writes a length with the fewest digits that parse to the same number.
 fn push_length(text: &mut String, length: f64) {
-    // Plain digits in the usual range; beyond, they would run to hundreds of zeros.
+    // Without an exponent in the usual range; beyond it, there would be hundreds of zeros.
     let plain = length == 0.0 || (1e-5..1e16).contains(&length);
     let _ = if plain { write!(text, ":{length}") } else { write!(text, ":{length:e}") };
 }

@@ -1,32 +1,32 @@
-//! From text to nodes in order of appearance.
+//! Newick parser: from text to nodes in order of appearance.
 
 use crate::error::{Error, Result};
 
-/// A leaf as it was read: its name and the byte where that starts.
+/// A parsed leaf: its name and the position of its first byte.
 pub(super) struct NewickLeaf {
     pub(super) name: String,
     pub(super) at: usize,
 }
 
-/// A text, how far it is read, and the nodes found so far in order of appearance.
+/// Parser state: text, position, and the nodes found so far in order of appearance.
 pub(super) struct NewickReader<'a> {
     text: &'a str,
     at: usize,
     pub(super) parent: Vec<Option<usize>>,
     pub(super) length: Vec<f64>,
-    /// Whether the text has a length for the edge above a node.
+    /// Whether the edge above a node has a length in the text.
     measured: Vec<bool>,
-    /// What is known of a leaf; `None` at inner nodes.
+    /// Leaf data; `None` for inner nodes.
     pub(super) leaf: Vec<Option<NewickLeaf>>,
     /// Inner nodes that are not closed yet, with the byte of their bracket.
     open: Vec<(usize, usize)>,
 }
 
 impl<'a> NewickReader<'a> {
-    /// Reads the whole text: down to a leaf, up to the next comma, until the semicolon.
+    /// Parses the whole text: descends to a leaf, ascends to the next comma, until the semicolon.
     pub(super) fn read(text: &'a str) -> Result<Self> {
         let (parent, length, measured, leaf, open) = (vec![], vec![], vec![], vec![], vec![]);
-        // Some editors put a mark before the text.
+        // Some editors write a byte order mark.
         let at = text.len() - text.trim_start_matches('\u{feff}').len();
         let mut reader = Self { text, at, parent, length, measured, leaf, open };
         loop {
@@ -42,7 +42,7 @@ impl<'a> NewickReader<'a> {
         }
     }
 
-    /// Opens brackets down to the next leaf and reads that.
+    /// Opens brackets down to the next leaf and parses the leaf.
     fn descend(&mut self) -> Result<()> {
         self.skip_blanks()?;
         while self.peek() == Some(b'(') {
@@ -59,7 +59,7 @@ impl<'a> NewickReader<'a> {
         self.edge(node)
     }
 
-    /// Closes brackets up to the next comma (false) or the final semicolon (true).
+    /// Closes brackets up to the next comma (`false`) or the final semicolon (`true`).
     fn ascend(&mut self) -> Result<bool> {
         loop {
             self.skip_blanks()?;
@@ -95,7 +95,7 @@ impl<'a> NewickReader<'a> {
         }
     }
 
-    /// A new node below the last open one.
+    /// Adds a node below the last open one.
     fn add(&mut self, leaf: Option<NewickLeaf>) -> usize {
         self.parent.push(self.open.last().map(|&(node, _)| node));
         self.length.push(0.0);
@@ -104,7 +104,7 @@ impl<'a> NewickReader<'a> {
         self.leaf.len() - 1
     }
 
-    /// Reads the label that stands here, if any.
+    /// Parses a label, if there is one.
     fn label(&mut self) -> Result<Option<String>> {
         self.skip_blanks()?;
         if self.peek() == Some(b'\'') {
@@ -114,7 +114,7 @@ impl<'a> NewickReader<'a> {
         Ok((!label.is_empty()).then(|| label.to_owned()))
     }
 
-    /// Reads a quoted name; two quotes in it are one.
+    /// Parses a quoted name; two quotes in it are one.
     fn quoted(&mut self) -> Result<String> {
         let start = self.at;
         let mut name = String::new();
@@ -129,7 +129,7 @@ impl<'a> NewickReader<'a> {
         bad(byte(start), "the quote opened here is not closed".into())
     }
 
-    /// Reads up to the next blank or character that means something.
+    /// Reads up to the next blank or special character.
     fn bare(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let ends = |b: u8| b.is_ascii_whitespace() || b"()[]':;,".contains(&b);
@@ -138,7 +138,7 @@ impl<'a> NewickReader<'a> {
         &rest[..end]
     }
 
-    /// Reads the length above `node`, if one stands here.
+    /// Parses the length above `node`, if there is one.
     fn edge(&mut self, node: usize) -> Result<()> {
         self.skip_blanks()?;
         if self.peek() != Some(b':') {
@@ -160,11 +160,11 @@ impl<'a> NewickReader<'a> {
         Ok(())
     }
 
-    /// What hangs on the first edge that has no length in the text.
+    /// Describes the first edge without a length in the text.
     pub(super) fn without_length(&self) -> Option<String> {
         let inner = |node: &usize| self.parent[*node].is_some() && !self.measured[*node];
         let node = (0..self.parent.len()).find(inner)?;
-        // The first leaf that comes after a node hangs below it.
+        // The first leaf after a node is below it.
         let leaf = self.leaf[node..].iter().flatten().next()?;
         let over = if self.leaf[node].is_some() { "" } else { "an inner node over " };
         Some(format!("{over}leaf `{}`", leaf.name))
@@ -192,7 +192,7 @@ impl<'a> NewickReader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// What stands here, for a message.
+    /// Describes the next character for an error.
     fn found(&self) -> String {
         self.text[self.at..]
             .chars()
@@ -201,7 +201,7 @@ impl<'a> NewickReader<'a> {
     }
 }
 
-/// The place of a byte, counted from 0, for a message.
+/// Formats the position of a byte, counted from 0.
 pub(super) fn byte(at: usize) -> String {
     format!("byte {at}")
 }

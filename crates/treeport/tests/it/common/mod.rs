@@ -301,3 +301,11 @@ pub(crate) fn in_own_process(path: &str, body: impl FnOnce()) {
     let text = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success() && text.contains("1 passed"), "{name} alone:\n{text}");
 }
+
+/// The exact answer of a problem, and the potentials of all points.
+pub(crate) fn proved(problem: &treeport::Problem<'_>) -> (treeport::Answer, treeport::Potentials) {
+    let aim = treeport::Aim::exact().wanting(treeport::Wanted::Potentials);
+    let mut answer = problem.answer(&aim, &treeport::silent).unwrap();
+    let potentials = answer.potentials.take().unwrap();
+    (answer, potentials)
+}

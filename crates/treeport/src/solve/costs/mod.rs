@@ -1,0 +1,230 @@
+//! Cost sources: [`CostSource`], the interface of every engine that works without a table of costs.
+//!
+//! | source | cost in double precision | search for the least cost + price |
+//! | --- | --- | --- |
+//! | [`PointCosts`] | the metric | all points, or a k-d tree in few dimensions |
+//! | [`MatrixCosts`] | the entry | rows copied in single precision |
+//! | [`DeviceCosts`] | the metric | a device, where that is faster |
+//! | [`WithSpares`] | another source, and costs of unmoved mass | that source, a spare row and column |
+//!
+//! Engines query single costs in double precision, and in single precision the sinks of least
+//! cost + price of some sources, with a lower bound for all others and a bound of the rounding
+//! error ([`SinglePrecision`]). So an engine proves its result ([`minima`]) for any kind of costs.
+//! A new source takes one file and one arm of [`lay_out`].
+
+mod candidates;
+pub(super) mod device;
+mod kd_points;
+mod matrix;
+mod minima;
+mod points;
+mod search;
+mod spare;
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::sync::Arc;
+
+use super::exact::{GoesOn, ask};
+use super::sides::{Costs, Sides};
+use crate::error::Result;
+use crate::memory;
+use crate::rounding::{single, sum_roundings};
+pub(super) use candidates::{CLOSED, Candidates, Prices, Query};
+use device::{Device, DeviceCosts};
+use matrix::MatrixCosts;
+pub(super) use minima::{Minima, minima};
+use points::PointCosts;
+pub(super) use points::{has_boxes, is_known_to_devices, is_supported};
+pub(super) use spare::SpareCosts;
+use spare::WithSpares;
+
+/// Costs between sources and sinks without a table of all of them.
+///
+/// Costs in single precision are in units: a cost of 1 there is [`SinglePrecision::unit`].
+pub(super) trait CostSource: Sync {
+    /// Returns the numbers of sources and sinks.
+    fn sizes(&self) -> [usize; 2];
+
+    /// Computes a cost in double precision.
+    fn cost(&self, source: usize, sink: usize) -> f64;
+
+    /// Computes a cost in units, bit for bit as a scan does.
+    fn single(&self, source: usize, sink: usize) -> f32;
+
+    /// Returns the unit and the error bounds of costs in single precision.
+    fn precision(&self) -> SinglePrecision;
+
+    /// Returns whether costs are lengths, so that the difference between two sinks is nearly the
+    /// same for all sources that are far away.
+    fn are_lengths(&self) -> bool {
+        false
+    }
+
+    /// Creates prices of all sinks.
+    fn prices(&self, of: Vec<f32>) -> Prices {
+        Prices::padded(of)
+    }
+
+    /// Updates the lower bounds that are kept with prices.
+    fn refresh(&self, _prices: &mut Prices) {}
+
+    /// Finds the sinks of least cost + price of some sources.
+    fn candidates(&self, rows: &[u32], query: &Query<'_>) -> Vec<Candidates>;
+
+    /// Returns the largest number of sources to search for between two checks for cancellation.
+    fn rows_at_once(&self, rows: usize, query: &Query<'_>) -> usize;
+
+    /// Returns the costs between one source and one sink for every `group` where neighbors follow
+    /// each other; `None` elsewhere.
+    fn coarser(&self, _group: usize) -> Option<Coarser<'_>> {
+        None
+    }
+}
+
+/// Coarser problem: one source and one sink in the middle of every group represent the group.
+pub(super) struct Coarser<'a> {
+    /// Costs between representatives.
+    pub(super) costs: Box<dyn CostSource + 'a>,
+    /// Costs from all sinks to the representatives of the sources.
+    pub(super) back: Box<dyn CostSource + 'a>,
+    /// Mean cost between a point and its representative, on the side where it is less.
+    pub(super) reach: f32,
+    /// Number of sources, and of sinks, at the end that represent only themselves.
+    pub(super) alone: usize,
+}
+
+/// Unit and error bounds of costs in single precision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SinglePrecision {
+    /// Value of a cost of 1 in single precision.
+    pub(super) unit: f64,
+    /// Upper bound of all costs, in units.
+    pub(super) largest: f64,
+    /// Upper bound of the rounding error of a cost, in units.
+    pub(super) lost: f64,
+}
+
+impl SinglePrecision {
+    /// Returns an upper bound of the rounding error of a cost plus a price of at most `price`, in
+    /// units.
+    pub(super) fn lost_with(&self, price: f64) -> f64 {
+        self.lost + single(4) * price
+    }
+
+    /// Returns the least ε by which prices in single precision still rise.
+    pub(super) fn finest(&self) -> f32 {
+        (single(8) * self.largest) as f32
+    }
+}
+
+/// Returns the error bound [`SinglePrecision::lost`] of costs that were rounded once.
+fn rounded_once(largest: f64) -> f64 {
+    2.0 * single(sum_roundings(0) + 4) * largest
+}
+
+impl dyn CostSource + '_ {
+    /// Finds the candidates of some sources while `goes_on` returns true; returns whether the scan
+    /// was completed.
+    pub(super) fn scan(
+        &self,
+        rows: &[u32],
+        query: &Query<'_>,
+        goes_on: &dyn Fn() -> bool,
+        mut take: impl FnMut(u32, &Candidates),
+    ) -> bool {
+        let at_once = self.rows_at_once(rows.len(), query).min(MOST_FOUND / query.most);
+        rows.chunks(at_once.max(TOGETHER)).all(|rows| {
+            if !goes_on() {
+                return false;
+            }
+            let found = self.candidates(rows, query);
+            rows.iter().zip(&found).for_each(|(&row, found)| take(row, found));
+            true
+        })
+    }
+}
+
+/// Coordinates that are scanned between two checks for cancellation.
+const AT_ONCE: usize = 1 << 28;
+
+/// Largest number of candidates that are found before they are consumed.
+const MOST_FOUND: usize = 1 << 20;
+
+/// Sources for which a block is scanned while it is in the cache.
+const TOGETHER: usize = 16;
+
+/// Cost source with the indices of its sources and sinks in the sides, which may have another
+/// order.
+pub(super) struct LaidOut<'a> {
+    pub(super) costs: Box<dyn CostSource + 'a>,
+    pub(super) places: [Vec<u32>; 2],
+}
+
+impl LaidOut<'_> {
+    /// Adds a spare source and a spare sink. `SpareCosts` are in the order of the sides, and the
+    /// spares come last there, too.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "relaxed problems are still solved on a table")
+    )]
+    pub(super) fn with_spares(self, spares: &SpareCosts) -> Self {
+        let Self { costs, mut places } = self;
+        let of_sides = [0, 1].map(|side: usize| -> Vec<f64> {
+            places[side].iter().map(|&place| spares.of_sides[side][place as usize]).collect()
+        });
+        for places in &mut places {
+            places.push(places.len() as u32);
+        }
+        let spares = SpareCosts { of_sides, between: spares.between };
+        let costs = Box::new(WithSpares::new(costs, spares));
+        Self { costs, places }
+    }
+}
+
+/// Lays out the costs of a problem in single precision; `None` where that cannot distinguish them.
+///
+/// # Errors
+/// No memory; an entry of a matrix that is negative or not finite; `Cancelled`.
+pub(super) fn lay_out<'a>(
+    costs: Costs<'a>,
+    sides: &Sides,
+    device: Option<&Arc<dyn Device>>,
+    goes_on: &GoesOn<'_>,
+) -> Result<Option<LaidOut<'a>>> {
+    let of_sides = [&sides.left[..], &sides.right];
+    let metric = match costs {
+        Costs::Metric(metric) => metric,
+        Costs::Matrix(view) => {
+            let costs = MatrixCosts::new(view, of_sides, sides.swapped, goes_on)?;
+            let places = of_sides.map(|side| (0..side.len() as u32).collect());
+            return Ok(costs.map(|costs| LaidOut { costs: Box::new(costs), places }));
+        }
+    };
+    if !is_supported(metric) {
+        return Ok(None);
+    }
+    let places = of_sides.map(|side| kd_points::order(metric, side));
+    ask(goes_on)?;
+    let numbers =
+        |side: usize| places[side].iter().map(|&at| of_sides[side][at as usize]).collect();
+    let points = PointCosts::new(metric, [numbers(0), numbers(1)]);
+    ask(goes_on)?;
+    let Some(points) = points else { return Ok(None) };
+    let costs: Box<dyn CostSource + 'a> = match device {
+        Some(device) => Box::new(DeviceCosts::new(points, device)),
+        None => Box::new(points),
+    };
+    Ok(Some(LaidOut { costs, places }))
+}
+
+/// Estimates the bytes of costs in single precision between this many points.
+pub(super) fn bytes(costs: Costs<'_>, sources: usize, sinks: usize) -> u64 {
+    match costs {
+        Costs::Metric(metric) => {
+            let dim = metric.vectors().map_or(1, |(dim, _)| dim);
+            memory::size_of::<u8>(&[sources.saturating_add(sinks), 12 * dim])
+        }
+        Costs::Matrix(_) => memory::size_of::<f32>(&[sources, sinks]),
+    }
+}

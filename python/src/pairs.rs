@@ -1,0 +1,131 @@
+//! Many problems between measures on one ground metric.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use treeport::internal::solve::Card;
+use treeport::{Intervals, Problems, Wanted, silent};
+
+use crate::accuracy::GivenAccuracy;
+use crate::card::PythonCard;
+use crate::convert::{self, Array2, to_py_err};
+use crate::costs::{GivenPenalty, Relaxed};
+use crate::ground::{GivenGeometry, Graph, Ground};
+use crate::measures::{Measures, refused};
+use crate::transport::aim_of;
+use crate::watch;
+
+/// Ground metric of many pairs.
+#[derive(FromPyObject)]
+pub(crate) enum PairGround<'py> {
+    Ground(PyRef<'py, Ground>),
+    Graph(PyRef<'py, Graph>),
+    /// Coordinates, one point per row, and their metric.
+    Points(Array2<'py, f64>, GivenGeometry),
+}
+
+/// Validated measures, or masses, one measure per row.
+#[derive(FromPyObject)]
+pub(crate) enum PairMeasures<'py> {
+    Read(PyRef<'py, Measures>),
+    Dense(Array2<'py, f64>),
+}
+
+impl PairMeasures<'_> {
+    /// Returns the measures; those without mass are rejected unless they may be `empty`.
+    fn read(&self, empty: bool) -> PyResult<Cow<'_, treeport::Measures>> {
+        match self {
+            Self::Read(measures) => Ok(Cow::Borrowed(&measures.rows)),
+            Self::Dense(masses) => {
+                let masses = masses.as_array();
+                Measures::check_rows(&masses)?;
+                let rows = Measures::of_table(&masses).and_then(|rows| refused(rows, empty));
+                rows.map(Cow::Owned).map_err(to_py_err)
+            }
+        }
+    }
+}
+
+/// Computes bounds of the exact costs of pairs: lower ones if an accuracy, a time limit or a device
+/// is given, and upper ones, which are the values otherwise. `prepare` applies to a graph whatever
+/// the pairs, so that parts of a list give the bits of the whole.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[pyo3(signature = (
+    ground, measures, pairs, threads, *, accuracy=None, seconds=None, penalty=None, device=None,
+    prepare=false, report=None
+))]
+pub(crate) fn emd_pairs<'py>(
+    py: Python<'py>,
+    ground: PairGround<'py>,
+    measures: PairMeasures<'py>,
+    pairs: Array2<'py, i64>,
+    threads: usize,
+    accuracy: Option<GivenAccuracy<'py>>,
+    seconds: Option<f64>,
+    penalty: Option<GivenPenalty<'py>>,
+    device: Option<Bound<'py, PyAny>>,
+    prepare: bool,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<(Option<Values<'py>>, Values<'py>)> {
+    let aim = aim_of(accuracy.as_ref(), seconds)?.wanting(Wanted::Value);
+    let is_bounded = accuracy.is_some() || seconds.is_some() || device.is_some();
+    let card = device.as_ref().map(PythonCard::new).transpose()?;
+    let device = card.clone().map(|card| -> Arc<dyn Card> { card });
+    let prepared = match &ground {
+        PairGround::Ground(ground) if prepare => Some(ground.metric.clone()),
+        _ => None,
+    };
+    let found = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
+        let problems = match &device {
+            Some(device) => problems.on_device(device),
+            None => problems,
+        };
+        if !is_bounded && report.is_none() && problems.is_quick() {
+            return Ok((None, problems.values(&silent).map_err(to_py_err)?));
+        }
+        watch::tell(report.as_ref(), &problems.forecast(&aim))?;
+        watch::run(py, threads, report.as_ref(), |progress| {
+            if let Some(metric) = &prepared {
+                metric.prepare(progress)?;
+            }
+            if is_bounded {
+                let Intervals { lower, upper } = problems.bounds(&aim, progress)?;
+                return Ok((Some(lower), upper));
+            }
+            Ok((None, problems.values(progress)?))
+        })
+    });
+    let (lower, upper) = match &card {
+        Some(card) => card.explained(found)?,
+        None => found?,
+    };
+    Ok((lower.map(|lower| lower.into_pyarray(py)), upper.into_pyarray(py)))
+}
+
+type Values<'py> = Bound<'py, PyArray1<f64>>;
+
+/// Parses pairs of measures and solves their problems.
+fn with_problems<'py, T>(
+    py: Python<'py>,
+    ground: &PairGround<'py>,
+    measures: &PairMeasures<'py>,
+    pairs: &Array2<'py, i64>,
+    penalty: Option<&GivenPenalty<'py>>,
+    ask: impl FnOnce(Problems<'_>) -> PyResult<T>,
+) -> PyResult<T> {
+    let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(pairs)?);
+    let made;
+    let problems = match ground {
+        PairGround::Ground(ground) => Problems::new(&ground.metric, &measures, &pairs),
+        PairGround::Graph(graph) => Problems::new(&graph.components, &measures, &pairs),
+        PairGround::Points(points, geometry) => {
+            made = Ground::from_points(py, points, geometry)?;
+            Problems::new(&made.metric, &measures, &pairs)
+        }
+    };
+    let relax = Relaxed::new(None, penalty)?;
+    ask(relax.of_many(problems))
+}
