@@ -45,14 +45,18 @@ def test_workflows_wait_to_be_asked(path):
     workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
     # `on` is a word for true in YAML.
     events = workflow[True]
-    assert set(events) == {"workflow_dispatch", "push"}
-    assert set(events["push"]) == {"tags"}
+    if path.stem == "ci":
+        assert set(events) == {"push", "pull_request"} and events["push"] == {"branches": ["main"]}
+        assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step][-1] == "bash .ci/run"
+    else:
+        assert set(events) == {"workflow_dispatch", "push"}
+        assert set(events["push"]) == {"tags"}
     for job in workflow["jobs"].values():
         assert job["steps"] and job["runs-on"]
 
 
 def test_there_is_a_workflow_for_each_kind_of_release_and_one_that_warns():
-    assert [path.stem for path in WORKFLOWS] == ["docs", "newest", "release", "wheels"]
+    assert [path.stem for path in WORKFLOWS] == ["ci", "docs", "newest", "release", "wheels"]
 
 
 def test_the_release_is_what_one_command_makes():
