@@ -1,5 +1,4 @@
-//! Lets a plain `cargo build` link an extension module where linkers want every symbol now (macOS), and
-//! hands the commit over, where there is one.
+//! Lets `cargo build` link an extension module on macOS, and passes the commit to the compiler.
 
 mod commit;
 

@@ -1,4 +1,4 @@
-//! Puts the commit into `--version`, where there is one; `treeport-lab` is built with this file, too.
+//! Adds the commit, if known, to `--version` of `treeport` and `treeport-lab`.
 
 mod commit;
 

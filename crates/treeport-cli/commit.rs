@@ -1,16 +1,16 @@
-//! Which commit is built: build scripts put it into versions. A package holds no file of another, so
-//! `treeport-cli` and `python` both have this one, and a test keeps the two the same.
+//! The commit in versions, for build scripts. `treeport-cli` and `python` have a copy each, because a
+//! package cannot include files of another; a test compares them.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The first digits of the commit: that of the repository in the folder `root`, or the one that a
-/// package says it was made from. An unpacked archive inside somebody else's repository has none.
+/// Returns the first digits of the commit of the repository in the folder `root`, or else of the
+/// package; an unpacked archive inside another repository has no commit.
 pub(crate) fn commit(root: &str) -> Option<String> {
     if Path::new(root).join(".git").exists() { of_repository() } else { of_package() }
 }
 
-/// Asks git. Only another commit makes cargo ask again: its log grows by a line with every one.
+/// Returns the commit from git; cargo repeats this when git's log changes.
 fn of_repository() -> Option<String> {
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     if Path::new(&log).exists() {
@@ -25,7 +25,7 @@ fn git(args: &[&str]) -> Option<String> {
     (found.status.success() && !line.is_empty()).then_some(line)
 }
 
-/// What `cargo package` writes down.
+/// Returns the commit in the note of `cargo package`.
 fn of_package() -> Option<String> {
     let about = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
     let (_, rest) = about.split_once("\"sha1\"")?;

@@ -19,7 +19,11 @@ topics = {
 }
 rng = np.random.default_rng(0)
 center = {topic: rng.normal(size=16) for topic in topics}
-own = {word: center[topic] + 0.3 * rng.normal(size=16) for topic in topics for word in topics[topic].split()}
+own = {
+    word: center[topic] + 0.3 * rng.normal(size=16)
+    for topic in topics
+    for word in topics[topic].split()
+}
 own["bank"] = (center["river"] + center["money"]) / 2  # its context decides
 
 
@@ -66,5 +70,5 @@ plt.tight_layout()
 #
 # **Mind.** `kneighbors()` leaves each sentence itself out. For a new one: `kneighbors([encode(new)[1]])`. For vectors of a language model `metric="cosine"` is usual.
 #
-# **What next.** Documents over one vocabulary, with masses from TF-IDF: [documents](../tutorials/documents.md). Many sentences:
-# the index is the same, and [search](../SEARCH.md#clouds) has its figures. In a database: [a database](database.md).
+# **What next.** Documents over one vocabulary, with masses from TF-IDF: [documents](../tutorials/documents.py). Many sentences:
+# the index is the same, and [search](../SEARCH.md#clouds) has its figures. In a database: [a database](database.py).

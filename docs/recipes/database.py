@@ -17,7 +17,8 @@ topic = rng.integers(5, size=300)
 words = rng.normal(scale=2.0, size=(5, 8))[topic] + rng.normal(size=(300, 8))
 about = rng.integers(5, size=400)
 chances = np.where(topic == about[:, None], 20.0, 1.0)
-documents = np.array([rng.multinomial(30, chance / chance.sum()) for chance in chances])  # 30 words each
+chances /= chances.sum(axis=1, keepdims=True)
+documents = np.array([rng.multinomial(30, chance) for chance in chances])  # 30 words each
 
 tree = tp.TreeWasserstein(points=words).fit(documents[:300])
 stored, years = documents[:399], 2000 + np.arange(399) % 20  # the last one asks
@@ -29,9 +30,11 @@ database.executescript("""
     CREATE TABLE entries (node INTEGER, id INTEGER, value REAL, PRIMARY KEY (node, id)) WITHOUT ROWID;
     CREATE TEMP TABLE query (node INTEGER PRIMARY KEY, value REAL);
 """)
-totals = np.bincount(rows.row, rows.data, minlength=len(stored))
-database.executemany("INSERT INTO documents VALUES (?, ?, ?)", zip(range(len(stored)), years.tolist(), totals.tolist()))
-database.executemany("INSERT INTO entries VALUES (?, ?, ?)", zip(rows.col.tolist(), rows.row.tolist(), rows.data.tolist()))
+totals = np.bincount(rows.row, rows.data, minlength=len(stored)).tolist()
+records = zip(range(len(stored)), years.tolist(), totals)
+database.executemany("INSERT INTO documents VALUES (?, ?, ?)", records)
+records = zip(rows.col.tolist(), rows.row.tolist(), rows.data.tolist())
+database.executemany("INSERT INTO entries VALUES (?, ?, ?)", records)
 
 # %% [markdown]
 # For nonnegative numbers, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals minus twice what the two rows
@@ -40,7 +43,8 @@ database.executemany("INSERT INTO entries VALUES (?, ?, ?)", zip(rows.col.tolist
 
 # %%
 asked = tree.transform(documents[[399]]).tocoo()
-database.executemany("INSERT INTO query VALUES (?, ?)", zip(asked.col.tolist(), asked.data.tolist()))
+records = zip(asked.col.tolist(), asked.data.tolist())
+database.executemany("INSERT INTO query VALUES (?, ?)", records)
 nearest = database.execute(
     """
     SELECT documents.id, total + :own - 2 * COALESCE(shared, 0) AS distance FROM documents LEFT JOIN
@@ -50,7 +54,8 @@ nearest = database.execute(
     {"own": asked.data.sum()},
 ).fetchall()
 by_tree = tree.pairwise(documents[[399]], stored)[0]
-assert np.allclose([distance for _, distance in nearest], np.sort(by_tree[years >= 2010])[:5])  # a check of this page
+best = np.sort(by_tree[years >= 2010])[:5]
+assert np.allclose([distance for _, distance in nearest], best)  # a check of this page
 for number, distance in nearest:
     print(f"document {number}: {distance:.4f} by SQL, {by_tree[number]:.4f} by the tree")
 print("the same subject:", sum(about[number] == about[399] for number, _ in nearest), "of 5")
@@ -61,7 +66,9 @@ exact = tp.emd_pairwise(shares[[399]], shares[:399], points=words)[0]
 plt.figure(figsize=(4.6, 3.4))
 plt.scatter(exact, by_tree, c=about[:399] == about[399], s=8, cmap="coolwarm")
 plt.axline((exact.mean(), exact.mean()), slope=1, color="0.6", lw=1)
-plt.gca().set(title="the last document and all others", xlabel="exact distance", ylabel="distance by SQL")
+plt.gca().set(
+    title="the last document and all others", xlabel="exact distance", ylabel="distance by SQL"
+)
 plt.tight_layout()
 
 # %% [markdown]

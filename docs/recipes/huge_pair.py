@@ -16,20 +16,27 @@ import treeport as tp
 rng = np.random.default_rng(0)
 centers = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.0]])
 x = centers[rng.integers(3, size=3000)] + rng.normal(size=(3000, 2))
-y = (centers + [[0.0, 0.0], [0.0, 0.0], [0.0, 1.0]])[rng.integers(3, size=3000)] + rng.normal(size=(3000, 2))
+y = (centers + [[0.0, 0.0], [0.0, 0.0], [0.0, 1.0]])[rng.integers(3, size=3000)] + rng.normal(
+    size=(3000, 2)
+)
 
 found = {}
 for accuracy in (0.1, 0.01, 0.001):
     begun = perf_counter()
     bounds = tp.emd(None, None, x, y, accuracy=accuracy)  # None: every point has the same mass
     found[accuracy] = bounds
-    print(f"accuracy={accuracy}: between {bounds.lower:.4f} and {bounds.upper:.4f}, {perf_counter() - begun:.2f} s")
+    print(
+        f"accuracy={accuracy}: between {bounds.lower:.4f} and {bounds.upper:.4f}, {perf_counter() - begun:.2f} s"
+    )
 
 exact = tp.emd(None, None, x, y)
 print(f"exact: {exact:.6f}")
 limited = tp.emd(None, None, x, y, time=1)  # a second
 print(f"time=1: between {limited.lower:.4f} and {limited.upper:.4f}")
-assert all(bounds.lower <= exact * (1 + 1e-9) and exact <= bounds.upper * (1 + 1e-9) for bounds in [*found.values(), limited])
+assert all(
+    bounds.lower <= exact * (1 + 1e-9) and exact <= bounds.upper * (1 + 1e-9)
+    for bounds in [*found.values(), limited]
+)
 
 # %%
 bounds = tp.emd(None, None, x, y, accuracy=0.01, return_plan=True)
@@ -43,9 +50,18 @@ left.scatter(*ends.T, s=3, color="tab:orange", label="to")
 left.legend()
 left.set(title="400 of the moves", aspect="equal")
 for place, (accuracy, interval) in enumerate(found.items()):
-    right.plot([place, place], [interval.lower, interval.upper], color="tab:blue", lw=5, marker="_", markersize=16)
+    right.plot(
+        [place, place],
+        [interval.lower, interval.upper],
+        color="tab:blue",
+        lw=5,
+        marker="_",
+        markersize=16,
+    )
 right.axhline(exact, color="tab:red", lw=1, label="exact")
-right.set(title="what is proved", xlabel="accuracy", xticks=range(len(found)), xticklabels=list(found))
+right.set(
+    title="what is proved", xlabel="accuracy", xticks=range(len(found)), xticklabels=list(found)
+)
 right.legend()
 plt.tight_layout()
 

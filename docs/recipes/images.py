@@ -18,7 +18,9 @@ ink = digits.data / digits.data.sum(axis=1, keepdims=True)  # a total of 1 in ev
 one, other = 0, 3
 distance, plan = tp.emd(ink[one], ink[other], points=pixels, return_plan=True)
 moves = plan.tocoo()
-print(f"a {digits.target[one]} and a {digits.target[other]}: ink moves by {distance:.2f} pixels on average")
+print(
+    f"a {digits.target[one]} and a {digits.target[other]}: ink moves by {distance:.2f} pixels on average"
+)
 
 # %%
 figure, axes = plt.subplots(2, 5, figsize=(8, 3.6))
@@ -51,7 +53,9 @@ def centered(picture):
     return picture[picture > 0], pixels[picture > 0] - picture @ pixels / picture.sum()
 
 
-clouds = tp.Clouds([centered(picture) for picture in np.vstack([ink[:500], shifted])], normalize=True)
+clouds = tp.Clouds(
+    [centered(picture) for picture in np.vstack([ink[:500], shifted])], normalize=True
+)
 nearest = tp.WassersteinNeighbors(n_neighbors=1).fit(clouds[:500])
 by_transport = digits.target[nearest.kneighbors(clouds[500:], return_distance=False)[:, 0]]
 
@@ -61,10 +65,17 @@ def right(old, new):
     return np.mean(digits.target[((new[:, None] - old) ** 2).sum(axis=2).argmin(axis=1)] == truth)
 
 
-offsets = np.rint(3.5 - np.vstack([ink[:500], shifted]) @ pixels).astype(int)  # to the middle, by whole pixels
-moved = [np.roll(picture.reshape(8, 8), by, (0, 1)).ravel() for picture, by in zip(np.vstack([ink[:500], shifted]), offsets)]
+offsets = np.rint(3.5 - np.vstack([ink[:500], shifted]) @ pixels).astype(
+    int
+)  # to the middle, by whole pixels
+moved = [
+    np.roll(picture.reshape(8, 8), by, (0, 1)).ravel()
+    for picture, by in zip(np.vstack([ink[:500], shifted]), offsets)
+]
 print(f"right: {np.mean(by_transport == truth):.0%} by transport, centered")
-print(f"       {right(np.array(moved[:500]), np.array(moved[500:])):.0%} pixel by pixel, centered; {right(ink[:500], shifted):.0%} as they are")
+print(
+    f"       {right(np.array(moved[:500]), np.array(moved[500:])):.0%} pixel by pixel, centered; {right(ink[:500], shifted):.0%} as they are"
+)
 assert np.mean(by_transport == truth) > 0.8  # a check of this page
 
 # %% [markdown]
@@ -73,5 +84,5 @@ assert np.mean(by_transport == truth) > 0.8  # a check of this page
 # pictures are rows of ink: without it `WassersteinNeighbors` takes all pixels to be one apart.
 #
 # **What next.** Pictures with different amounts of ink: do not divide by the total, leave out `normalize`, and give `penalty=p`: to add or remove a
-# unit of ink then costs p, so that no ink moves farther than 2p pixels, as for [jets](jets.md). Large pictures: [one huge pair](huge_pair.md). Clouds and their files: [clouds](../CLOUDS.md). How neighbors
+# unit of ink then costs p, so that no ink moves farther than 2p pixels, as for [jets](jets.py). Large pictures: [one huge pair](huge_pair.py). Clouds and their files: [clouds](../CLOUDS.md). How neighbors
 # are proved: [search](../SEARCH.md).

@@ -19,7 +19,9 @@ def jet(prongs):
     pt = rng.exponential(size=len(which)) ** 2
     places = axes[which] + rng.normal(size=(len(which), 2)) * (0.08 / np.sqrt(0.3 + pt))[:, None]
     places -= np.average(places, axis=0, weights=pt)
-    return np.column_stack([pt, places[:, 0], places[:, 1] % (2 * np.pi)])  # at φ = 0, where angles begin again
+    return np.column_stack(
+        [pt, places[:, 0], places[:, 1] % (2 * np.pi)]
+    )  # at φ = 0, where angles begin again
 
 
 prongs = rng.integers(1, 3, size=300)
@@ -28,13 +30,21 @@ R, turn = 0.4, [None, 2 * np.pi]  # φ is an angle: it goes round
 
 nearest = tp.WassersteinNeighbors(penalty=R, period=turn, n_neighbors=5).fit(jets[:250])
 distances, numbers, bounds, solved = nearest.kneighbors(jets[250:], return_bounds=True)
-print(f"pairs solved for a query: {solved.mean():.0f} of 250; no jet that was left out is nearer than bounds[query]")
+print(
+    f"pairs solved for a query: {solved.mean():.0f} of 250; no jet that was left out is nearer than bounds[query]"
+)
 
 shapes = tp.Clouds([jets[number] for number in range(300)], normalize=True)  # every total becomes 1
-by_shape = tp.WassersteinNeighbors(period=turn, n_neighbors=5).fit(shapes[:250]).kneighbors(shapes[250:], return_distance=False)
+by_shape = (
+    tp.WassersteinNeighbors(period=turn, n_neighbors=5)
+    .fit(shapes[:250])
+    .kneighbors(shapes[250:], return_distance=False)
+)
 for name, found in (("with energies", numbers), ("shapes alone", by_shape)):
     votes = np.array([np.bincount(near).argmax() for near in prongs[found]])
-    print(f"{name}: the number of prongs is right for {np.mean(votes == prongs[250:]):.0%} of the new jets")
+    print(
+        f"{name}: the number of prongs is right for {np.mean(votes == prongs[250:]):.0%} of the new jets"
+    )
 print(f"the commonest number: {max(np.bincount(prongs[250:])) / 50:.0%}")
 
 # %%
@@ -58,5 +68,5 @@ plt.tight_layout()
 # move them: take R at least half as large as the jets are wide, and divide by R for EnergyFlow's values. Without `penalty` the search divides every jet
 # by its total, while `emd_pairwise` refuses jets of different totals. More columns than three: `event[:, :3]`.
 #
-# **What next.** More about jets: [the tutorial](../tutorials/jets.md). The same calls in `wasserstein` and EnergyFlow:
+# **What next.** More about jets: [the tutorial](../tutorials/jets.py). The same calls in `wasserstein` and EnergyFlow:
 # [coming from EnergyFlow](../FROM_ENERGYFLOW.md). Awkward arrays and files: [clouds](../CLOUDS.md).

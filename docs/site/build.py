@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+# Pages that the site makes anew; the repository has short ones of the same names.
 GENERATED = ("PYTHON.md", "OPTIONS.md")
 # Folders of scripts in cells, which are run to make their pages.
 SCRIPTS = ("tutorials/", "recipes/")
@@ -31,13 +32,57 @@ SCRIPTS = ("tutorials/", "recipes/")
 # The order of the site: sections, and their pages.
 SECTIONS = {
     "Begin": ["WHICH", "GLOSSARY", "HOW"],
-    "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network", "tutorials/jets", "tutorials/diagrams", "tutorials/patients", "tutorials/flow"],
-    "Recipes": [
-        "recipes/images", "recipes/two_samples", "recipes/persistence_diagrams", "recipes/jets", "recipes/huge_pair", "recipes/patients",
-        "recipes/contextual_words", "recipes/database",
+    "Tutorials": [
+        "tutorials/documents",
+        "tutorials/cells",
+        "tutorials/microbiome",
+        "tutorials/network",
+        "tutorials/jets",
+        "tutorials/diagrams",
+        "tutorials/patients",
+        "tutorials/flow",
     ],
-    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS", "RUST", "FILES"],
-    "Guides": ["CLOUDS", "FROM_POT", "FROM_ENERGYFLOW", "FROM_GUDHI", "CELLS_AND_MICROBES", "NETWORKS", "NEW_POINTS", "TWO_SAMPLES", "SEARCH", "LARGE_COLLECTIONS", "INDEXES", "CLUSTER", "SCALE"],
+    "Recipes": [
+        "recipes/images",
+        "recipes/photographs",
+        "recipes/two_samples",
+        "recipes/persistence_diagrams",
+        "recipes/jets",
+        "recipes/huge_pair",
+        "recipes/certify",
+        "recipes/patients",
+        "recipes/texts",
+        "recipes/drift",
+        "recipes/contextual_words",
+        "recipes/database",
+    ],
+    "Reference": [
+        "TOUR",
+        "PYTHON",
+        "COMMANDS",
+        "OPTIONS",
+        "FIT_OPTIONS",
+        "SOLVE_OPTIONS",
+        "RUST",
+        "FILES",
+    ],
+    "Guides": [
+        "CLOUDS",
+        "TEXTS",
+        "FROM_POT",
+        "FROM_ENERGYFLOW",
+        "FROM_GUDHI",
+        "CELLS_AND_MICROBES",
+        "NETWORKS",
+        "NEW_POINTS",
+        "TWO_SAMPLES",
+        "SAMPLING",
+        "SEARCH",
+        "LARGE_COLLECTIONS",
+        "INDEXES",
+        "CLUSTER",
+        "SCALE",
+    ],
     "Results": ["FIGURES", "COMPARE", "RESULTS", "BASELINES", "RELIABILITY"],
     "Project": ["CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"],
 }
@@ -61,8 +106,10 @@ def linked(text: str, page: Path, site: dict[Path, str]) -> str:
         path = Path(os.path.normpath(page.parent / target))
         if path in site:
             return f"[{words}]({site[path]}{anchor})"
-        if target in GENERATED or target.startswith(SCRIPTS):
+        if target in GENERATED:
             return match[0]
+        if target.startswith(SCRIPTS) and path.exists():
+            return f"[{words}]({Path(target).with_suffix('.md')}{anchor})"
         if not path.exists():
             raise SystemExit(f"{page}: {target} leads nowhere")
         return words
@@ -76,7 +123,9 @@ def with_drawings(text: str, page: Path, out: Path) -> str:
     def put(match: re.Match[str]) -> str:
         path = page.parent / match[2]
         if path.parent.name == "drawings":
-            drawing = re.sub(r"<style>.*?</style>\n?", "", path.read_text(encoding="utf-8"), flags=re.S)
+            drawing = re.sub(
+                r"<style>.*?</style>\n?", "", path.read_text(encoding="utf-8"), flags=re.S
+            )
             return f'<div class="drawing">\n{drawing}</div>\n'
         (out / match[2]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, out / match[2])
@@ -90,16 +139,25 @@ def contents() -> str:
     blocks = []
     for title, names in SECTIONS.items():
         lines = "\n".join(names)
-        blocks.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n:maxdepth: 1\n\n{lines}\n```\n")
+        blocks.append(
+            f"```{{toctree}}\n:hidden:\n:caption: {title}\n:maxdepth: 1\n\n{lines}\n```\n"
+        )
     return "\n".join(blocks)
 
 
 def own_members(thing: type) -> list[str]:
     """What a class of ours has of its own and from other classes of ours, scikit-learn's aside."""
     ours = [base for base in thing.__mro__ if base.__module__.startswith("treeport")]
-    functions = {name: part for base in ours for name, part in vars(base).items() if callable(getattr(thing, name))}
+    functions = {
+        name: part
+        for base in ours
+        for name, part in vars(base).items()
+        if callable(getattr(thing, name))
+    }
     public = [name for name in functions if not name.startswith("_")]
-    return [name for name in public if not name.endswith("_request")]  # scikit-learn puts these into every class
+    return [
+        name for name in public if not name.endswith("_request")
+    ]  # scikit-learn puts these into every class
 
 
 def python_reference() -> str:
@@ -111,14 +169,55 @@ def python_reference() -> str:
             continue
         directive = f".. autofunction:: treeport.{name}"
         if inspect.isclass(thing):
-            directive = f".. autoclass:: treeport.{name}\n   :members: {', '.join(own_members(thing))}"
+            directive = (
+                f".. autoclass:: treeport.{name}\n   :members: {', '.join(own_members(thing))}"
+            )
         lines += [f"## {name}", "", f"```{{eval-rst}}\n{directive}\n```", ""]
-    lines += ["## treeport.dask", "", "```{eval-rst}\n.. automodule:: treeport.dask\n   :members:\n```", ""]
+    lines += [
+        "## treeport.dask",
+        "",
+        "```{eval-rst}\n.. automodule:: treeport.dask\n   :members:\n```",
+        "",
+    ]
     lines += ["## treeport.torch", ""]
     if importlib.util.find_spec("torch"):
-        lines += ["```{eval-rst}\n.. automodule:: treeport.torch\n   :members: emd, TreeDistance\n```", ""]
+        lines += [
+            "```{eval-rst}\n.. automodule:: treeport.torch\n   :members: emd, TreeDistance\n```",
+            "",
+        ]
     else:
-        lines += ["This part is left out: it needs the package `torch`, which could not be installed.", ""]
+        lines += [
+            "This part is left out: it needs the package `torch`, which could not be installed.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def first_sentence(thing: object) -> str:
+    """The first sentence of a docstring, in one line."""
+    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[.?])\s", text)[0].replace("|", "\\|")
+
+
+def python_index() -> str:
+    """The page of the repository in place of the reference: every public name with its sentence."""
+    lines = [
+        "# Python",
+        "",
+        "Every public name of `treeport`, with the first sentence of its documentation. `help(treeport.emd)` shows the whole, with examples, and so does the site",
+        "(`cargo xtask docs`). This page is written by `TREEPORT_WRITE_DOCS=1 python -m pytest python/tests/test_site.py`.",
+        "",
+        "| name | |",
+        "| --- | --- |",
+    ]
+    for name in treeport.__all__:
+        if not name.startswith("_"):
+            lines.append(f"| `{name}` | {first_sentence(getattr(treeport, name))} |")
+    lines += [
+        "",
+        "`treeport.dask` has the same calls for clusters ([many machines](CLUSTER.md)), and `treeport.torch` gradients ([points that flow](tutorials/flow.py)).",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -128,14 +227,23 @@ def command_reference(binary: Path) -> str:
     def help_of(*words: str) -> str:
         # At 100 columns, whatever the terminal is.
         done = subprocess.run(
-            [binary, *words, "--help"], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"}
+            [binary, *words, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "COLUMNS": "100"},
         )
         return done.stdout.rstrip()
 
     whole = help_of()
     listed = whole.split("Commands:\n")[1].split("\n\n")[0]
     commands = [name for name in re.findall(r"^  (\w+) ", listed, re.M) if name != "help"]
-    lines = ["# Every option", "", "What `treeport --help` and `treeport COMMAND --help` print.", ""]
+    lines = [
+        "# Every option",
+        "",
+        "What `treeport --help` and `treeport COMMAND --help` print.",
+        "",
+    ]
     lines += ["## treeport", "", f"```text\n{whole}\n```", ""]
     for command in commands:
         lines += [f"## treeport {command}", "", f"```text\n{help_of(command)}\n```", ""]
@@ -164,12 +272,27 @@ def assemble(sources: Path, binary: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Builds the site.")
-    for name, what in (("--binary", "the treeport program"), ("--sources", "where pages are put together"), ("--out", "the site")):
+    for name, what in (
+        ("--binary", "the treeport program"),
+        ("--sources", "where pages are put together"),
+        ("--out", "the site"),
+    ):
         parser.add_argument(name, type=Path, required=True, help=what)
     args = parser.parse_args()
     assemble(args.sources, args.binary.resolve())
     shutil.rmtree(args.out, ignore_errors=True)
-    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", HERE, "-d", args.sources / "_build"]
+    sphinx = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-c",
+        HERE,
+        "-d",
+        args.sources / "_build",
+    ]
     subprocess.run([*sphinx, args.sources, args.out], check=True)
     print(f"the site is in {args.out}: open {args.out / 'index.html'}")
 

@@ -26,7 +26,9 @@ import treeport as tp
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the file is of an older format
-    cells = anndata.read_h5ad(Path(scanpy.__file__).parent / "datasets" / "10x_pbmc68k_reduced.h5ad")
+    cells = anndata.read_h5ad(
+        Path(scanpy.__file__).parent / "datasets" / "10x_pbmc68k_reduced.h5ad"
+    )
 places = np.asarray(cells.obsm["X_pca"], dtype=float)
 kinds = cells.obs["bulk_labels"]
 print(places.shape[0], "cells in", places.shape[1], "dimensions")
@@ -159,7 +161,9 @@ table = tw.pairwise(samples)
 most = np.array([np.bincount(codes, weights=row, minlength=10).argmax() for row in samples])
 knn = KNeighborsClassifier(5, metric="precomputed").fit(table[:200, :200], most[:200])
 print(f"the commonest kind, by 5 nearest samples: {knn.score(table[200:, :200], most[200:]):.2f}")
-print(f"by guessing the commonest of all:         {np.mean(most[200:] == np.bincount(most[:200]).argmax()):.2f}")
+print(
+    f"by guessing the commonest of all:         {np.mean(most[200:] == np.bincount(most[:200]).argmax()):.2f}"
+)
 
 # %%
 ax = tp.plot_distances(distances, kind="heatmap")  # or "mds", or "dendrogram"

@@ -34,7 +34,9 @@ def shape(kind):
 
 def diagram(places):
     """The loops of its Rips complex, as (birth, death)."""
-    complex = gudhi.RipsComplex(points=places, max_edge_length=3.0).create_simplex_tree(max_dimension=2)
+    complex = gudhi.RipsComplex(points=places, max_edge_length=3.0).create_simplex_tree(
+        max_dimension=2
+    )
     complex.persistence()
     return complex.persistence_intervals_in_dimension(1)
 

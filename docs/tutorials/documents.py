@@ -19,8 +19,10 @@ from pathlib import Path
 import gensim
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import treeport as tp
 from scipy import sparse
+from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -65,7 +67,7 @@ print("closest to 'government':", ", ".join(vocabulary[closest[1:]]))
 
 # %%
 tw = tp.TreeWasserstein(points=places).fit(masses)
-print(tw.tree_)
+print(tw.model_)
 print(f"mean relative error on new texts: {-tw.score(queries):.3f}")
 
 # %% [markdown]
@@ -131,7 +133,9 @@ print(f"tree                      {agreement(-tree):.3f}")
 # %%
 fewer = TruncatedSVD(100, random_state=0).fit(normalize(masses))
 poor = normalize((fewer.components_ * fewer.singular_values_[:, None]).T)
-print(f"exact transport, places from fewer texts {agreement(-tp.emd_pairs(shares, pairs, points=poor)):.3f}")
+print(
+    f"exact transport, places from fewer texts {agreement(-tp.emd_pairs(shares, pairs, points=poor)):.3f}"
+)
 
 # %% [markdown]
 # ## Search
@@ -154,14 +158,20 @@ for distance, number in zip(distances[query], numbers[query]):
 # %% [markdown]
 # ## Why are they near?
 #
-# The transport plan says which mass goes where. These are the largest moves from the query to its nearest text.
+# The transport plan says which mass goes where. These are the largest moves from the query to its nearest text, and below them the same plan between groups of
+# words, each named by its most frequent word.
 
 # %%
 a, b = shares[[query]], normalize(masses[[numbers[query, 0]]], norm="l1")
-_, plan = tp.emd(a, b, points=places, return_plan=True)
-plan = plan.tocoo()
-for k in np.argsort(-plan.data)[:8]:
-    print(f"{plan.data[k]:.3f}  {vocabulary[plan.row[k]]} → {vocabulary[plan.col[k]]}")
+plan = tp.solve(a, b, points=pd.DataFrame(places, index=vocabulary))
+print(plan.plan_table.head(8).to_string(index=False))
+
+# %%
+group = KMeans(30, random_state=0).fit_predict(places)
+frequency = np.asarray(masses.sum(axis=0)).ravel()
+heads = [vocabulary[np.argmax(np.where(group == one, frequency, -1))] for one in range(30)]
+by = plan.plan_by([heads[one] for one in group])
+print(by.table.head(6).round(3).to_string(index=False))
 
 # %% [markdown]
 # ## What to try next

@@ -28,7 +28,16 @@ def ring(count, radius, center):
 def heart(count):
     """Points along the outline of a heart, equally far apart."""
     t = np.linspace(0, 2 * np.pi, 5000)
-    line = np.stack([16 * np.sin(t) ** 3, 13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)], axis=1) / 16
+    line = (
+        np.stack(
+            [
+                16 * np.sin(t) ** 3,
+                13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t),
+            ],
+            axis=1,
+        )
+        / 16
+    )
     way = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
     places = np.linspace(0, way[-1], count, endpoint=False)
     return torch.tensor(np.stack([np.interp(places, way, line[:, k]) for k in range(2)], axis=1))
@@ -94,12 +103,19 @@ def nearest(x):
 
 
 by_nearest, _ = flow(nearest, steps=30, rate=0.1)
-for name, last in (("transport", places[-1]), ("nearest point", by_nearest[-1]), ("no flow", rings)):
+for name, last in (
+    ("transport", places[-1]),
+    ("nearest point", by_nearest[-1]),
+    ("no flow", rings),
+):
     print(f"{name:14} W1 to the heart = {tt.emd(None, None, last, target).item():.4f}")
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), sharex=True, sharey=True)
-for axis, title, last in ((axes[0], "by transport", places[-1]), (axes[1], "each to the nearest point", by_nearest[-1])):
+for axis, title, last in (
+    (axes[0], "by transport", places[-1]),
+    (axes[1], "each to the nearest point", by_nearest[-1]),
+):
     axis.scatter(*target.T, s=1, color="0.75")
     axis.scatter(*last.T, s=6, color=colors)
     axis.set_title(title, fontsize=9)
@@ -159,4 +175,6 @@ tt.emd(None, None, x, target).backward()
 direction = torch.randn_like(x)
 with torch.no_grad():
     ahead, behind = (tt.emd(None, None, x + step * direction, target) for step in (1e-6, -1e-6))
-print(f"gradient {(x.grad * direction).sum().item():.8f}, difference {(ahead - behind).item() / 2e-6:.8f}")
+print(
+    f"gradient {(x.grad * direction).sum().item():.8f}, difference {(ahead - behind).item() / 2e-6:.8f}"
+)

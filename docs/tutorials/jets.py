@@ -25,9 +25,13 @@ def jet(prongs):
     axes = rng.normal(scale=0.25, size=(prongs, 2))
     which = rng.integers(prongs, size=rng.integers(20, 80))
     hardness = rng.exponential(size=len(which))
-    places = axes[which] + rng.normal(size=(len(which), 2)) * (0.08 / np.sqrt(0.3 + hardness))[:, None]
+    places = (
+        axes[which] + rng.normal(size=(len(which), 2)) * (0.08 / np.sqrt(0.3 + hardness))[:, None]
+    )
     pt = hardness**2
-    places -= np.average(places, axis=0, weights=pt)  # around its own axis, as one does before comparing
+    places -= np.average(
+        places, axis=0, weights=pt
+    )  # around its own axis, as one does before comparing
     return np.column_stack([pt, places])
 
 
@@ -77,7 +81,9 @@ assert (bounds >= distances[:, -1] * (1 - 1e-9)).all()
 # %%
 votes = np.array([np.bincount(kinds[near], minlength=4).argmax() for near in numbers])
 truth = kinds[1000:]
-print(f"right for {np.mean(votes == truth):.0%} of the new jets; the commonest kind alone {np.bincount(truth).max() / len(truth):.0%}")
+print(
+    f"right for {np.mean(votes == truth):.0%} of the new jets; the commonest kind alone {np.bincount(truth).max() / len(truth):.0%}"
+)
 
 # %% [markdown]
 # ## Periodic angles, and energies that differ
@@ -86,7 +92,9 @@ print(f"right for {np.mean(votes == truth):.0%} of the new jets; the commonest k
 # the price of each unit of momentum that is not moved (the radius R of the energy mover's distance).
 
 # %%
-turned = [event + [0.0, 0.0, angle] for event, angle in zip(events[:200], rng.uniform(-np.pi, np.pi, 200))]
+turned = [
+    event + [0.0, 0.0, angle] for event, angle in zip(events[:200], rng.uniform(-np.pi, np.pi, 200))
+]
 raw = tp.Clouds(turned, weights="first")
 search = tp.WassersteinNeighbors(period=[None, 2 * np.pi], penalty=0.4, n_neighbors=3).fit(raw)
 near, which = search.kneighbors(raw[:5])

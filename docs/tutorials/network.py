@@ -68,7 +68,9 @@ x, y = np.array([places[station] for station in stations]).T
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharex=True, sharey=True)
 for ax, share, title in zip(axes, shares, ("crowd 0", "crowd 1")):
     for u, v in city.edges:
-        ax.plot([places[u][0], places[v][0]], [places[u][1], places[v][1]], color="0.8", lw=1, zorder=0)
+        ax.plot(
+            [places[u][0], places[v][0]], [places[u][1], places[v][1]], color="0.8", lw=1, zorder=0
+        )
     ax.scatter(x, y, s=4, color="0.6")
     ax.scatter(x, y, s=1500 * share, color="tab:blue", alpha=0.7)
     ax.annotate(stations[share.argmax()], (x[share.argmax()], y[share.argmax()]), fontsize=9)

@@ -33,7 +33,9 @@ def missing(text: str) -> str | None:
     """The first package that a tutorial needs and this interpreter does not have."""
     needs = re.match(r"# needs: ([\w, ]+)\n", text)
     packages = needs[1].split(", ") if needs else []
-    return next((package for package in packages if importlib.util.find_spec(package) is None), None)
+    return next(
+        (package for package in packages if importlib.util.find_spec(package) is None), None
+    )
 
 
 def figures(name: str, folder: Path, number: int) -> list[str]:
@@ -61,7 +63,8 @@ def page(script: Path, folder: Path) -> str:
     lines = []
     for number, (kind, body) in enumerate(parts):
         if kind == "markdown":
-            lines.append(body)
+            # In the repository links lead to scripts, on the site to the pages made from them.
+            lines.append(re.sub(r"(\]\([\w./]+)\.py\)", r"\1.md)", body))
             continue
         printed = io.StringIO()
         # Line numbers of an error are those of the script.

@@ -26,6 +26,10 @@ print(f"mean relative error on new crowds: {-tw.score(crowds[80:]):.3f}")
 
 a, b = crowds[80] / crowds[80].sum(), crowds[81] / crowds[81].sum()
 exact, plan = tp.emd(a, b, graph=roads, return_plan=True)
-print(f"minutes to walk from one to the other: exact {exact:.2f}, by the tree {tw.distance(a, b):.2f}")
+print(
+    f"minutes to walk from one to the other: exact {exact:.2f}, by the tree {tw.distance(a, b):.2f}"
+)
 start, end = np.unravel_index(plan.toarray().argmax(), plan.shape)
-print(f"the largest group goes from {tuple(map(int, corners[start]))} to {tuple(map(int, corners[end]))}")
+print(
+    f"the largest group goes from {tuple(map(int, corners[start]))} to {tuple(map(int, corners[end]))}"
+)

@@ -7,7 +7,7 @@ use crate::convert::to_py_err;
 
 /// Value of the argument `accuracy`.
 #[derive(FromPyObject)]
-pub(crate) enum GivenAccuracy<'py> {
+pub(crate) enum AccuracyArgument<'py> {
     /// A truth value comes first, because it also converts to a number.
     Truth(bool),
     Number(f64),
@@ -15,7 +15,7 @@ pub(crate) enum GivenAccuracy<'py> {
     Other(Bound<'py, PyAny>),
 }
 
-impl GivenAccuracy<'_> {
+impl AccuracyArgument<'_> {
     /// Returns the accuracy, or an error if the question does not support it.
     pub(crate) fn read(&self, question: Question) -> PyResult<Accuracy> {
         let read = match self {
@@ -35,6 +35,6 @@ impl GivenAccuracy<'_> {
 
 /// Rejects an accuracy that a search does not support.
 #[pyfunction]
-pub(crate) fn check_search_accuracy(accuracy: GivenAccuracy<'_>) -> PyResult<()> {
+pub(crate) fn check_search_accuracy(accuracy: AccuracyArgument<'_>) -> PyResult<()> {
     accuracy.read(Question::Search).map(|_| ())
 }

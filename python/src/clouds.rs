@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use treeport::internal::uniform_masses;
 use treeport::io::CloudOptions;
+use treeport::uniform_masses;
 
 use crate::convert::{self, Array1, Array2, check_room, to_py_err};
-use crate::ground::{GivenGeometry, Ground};
+use crate::ground::{GeometryArgument, Ground};
 use crate::measures::Measures;
 
 /// Collection of measures, each with its own points.
@@ -24,7 +24,7 @@ impl Clouds {
     /// Creates clouds: cloud `r` has the rows `start[r]..start[r + 1]` of `points`, with equal
     /// masses by default; clouds without mass are rejected unless they may be `empty`.
     #[new]
-    #[pyo3(signature = (points, start, masses=None, names=None, normalize=false, empty=false))]
+    #[pyo3(signature = (points, start, *, masses=None, names=None, normalize=false, empty=false))]
     fn new(
         py: Python<'_>,
         points: Array2<'_, f64>,
@@ -54,10 +54,11 @@ impl Clouds {
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
     }
 
-    /// Reads clouds and their IDs from a file or a folder; clouds without mass are rejected unless
-    /// they may be `empty`.
+    /// Reads clouds and IDs from a file or folder; those without mass if they may be `empty`.
     #[staticmethod]
-    #[pyo3(signature = (path, groupby=None, weights=None, columns=None, normalize=false, empty=false))]
+    #[pyo3(signature = (
+        path, *, groupby=None, weights=None, columns=None, normalize=false, empty=false
+    ))]
     fn read(
         py: Python<'_>,
         path: PathBuf,
@@ -88,8 +89,7 @@ impl Clouds {
         self.clouds.names().map(<[String]>::to_vec)
     }
 
-    /// Creates clouds from persistence diagrams: rows of births and deaths, and the start of each
-    /// diagram.
+    /// Creates clouds from rows of births and deaths, and the start of each diagram.
     #[staticmethod]
     fn diagrams(
         py: Python<'_>,
@@ -105,8 +105,7 @@ impl Clouds {
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
     }
 
-    /// Returns these clouds with a penalty for each point; with `metric` the penalties are
-    /// distances of it.
+    /// Returns the clouds with a penalty for each point, a distance of `metric` if given.
     #[pyo3(signature = (penalties, metric=None))]
     fn with_penalties(&self, penalties: Array1<'_, f64>, metric: Option<&str>) -> PyResult<Self> {
         let metric = metric.map(str::parse).transpose().map_err(to_py_err)?;
@@ -119,14 +118,13 @@ impl Clouds {
     fn penalties<'py>(
         &self,
         py: Python<'py>,
-        metric: GivenGeometry,
+        metric: GeometryArgument,
     ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
         let penalties = self.clouds.penalties(metric.read()?).map_err(to_py_err)?;
         Ok(penalties.map(|penalties| penalties.to_vec().into_pyarray(py)))
     }
 
-    /// Returns the penalties of all points, if there are any, and the metric of which they are
-    /// distances.
+    /// Returns the penalties of all points, if any, and their metric.
     fn own_penalties<'py>(
         &self,
         py: Python<'py>,
@@ -135,8 +133,32 @@ impl Clouds {
         Some((penalties.to_vec().into_pyarray(py), metric.map(|metric| metric.to_string())))
     }
 
+    /// Returns the births of the essential points (infinite death) of each diagram, if any.
+    fn births(&self) -> Option<Vec<Vec<f64>>> {
+        self.clouds.births().map(<[_]>::to_vec)
+    }
+
+    /// Returns these clouds with the given births of essential points.
+    fn with_births(&self, births: Vec<Vec<f64>>) -> PyResult<Self> {
+        Ok(Self { clouds: self.clouds.clone().with_births(births).map_err(to_py_err)? })
+    }
+
+    /// Adds the cost of matching essential points (infinite death) to the distances of pairs of
+    /// diagrams.
+    fn with_essential<'py>(
+        &self,
+        py: Python<'py>,
+        pairs: Array2<'_, i64>,
+        order: f64,
+        distances: Array1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut all = convert::masses(&distances)?.into_owned();
+        self.clouds.add_essential(&convert::pairs(&pairs)?, order, &mut all).map_err(to_py_err)?;
+        Ok(all.into_pyarray(py))
+    }
+
     /// Returns the ground metric of all points.
-    fn ground(&self, py: Python<'_>, metric: GivenGeometry) -> PyResult<Ground> {
+    fn ground(&self, py: Python<'_>, metric: GeometryArgument) -> PyResult<Ground> {
         let geometry = metric.read()?;
         let metric = py.detach(|| self.clouds.ground(geometry)).map_err(to_py_err)?;
         Ok(Ground { metric })

@@ -5,5 +5,5 @@ use pyo3::prelude::*;
 /// Returns an upper bound of the relative error of this many roundings to single precision.
 #[pyfunction]
 pub(crate) fn lost_in_single(roundings: usize) -> f64 {
-    treeport::internal::rounding::single(roundings)
+    treeport::solve::single(roundings)
 }

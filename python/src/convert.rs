@@ -47,7 +47,6 @@ impl<'py, T: Element, D: Dimension> Deref for Aligned<'py, T, D> {
     }
 }
 
-/// Checks whether the numbers of an array are aligned.
 fn is_aligned<T: Element, D: Dimension>(array: &Bound<'_, PyArray<T, D>>) -> bool {
     let steps = array.shape().iter().zip(array.strides()).filter(|(length, _)| **length > 1);
     let mut places = steps.map(|(_, step)| step.unsigned_abs()).chain([array.data() as usize]);
@@ -63,8 +62,7 @@ pub(crate) fn few<D: Dimension>(array: &Bound<'_, PyArray<f64, D>>) -> Option<Ve
 /// Largest number of entries that are copied in less time than borrowed: a table of 64 by 64.
 const FEW: usize = 1 << 12;
 
-/// Converts an error, with the library's message and advice for Python: `OSError` for files,
-/// `MemoryError` for allocations, `ValueError` for the rest.
+/// Converts an error: `OSError` for files, `MemoryError` for memory, else `ValueError`.
 pub(crate) fn to_py_err(error: Error) -> PyErr {
     let message = format!("{error}{}", advice(&error));
     match &error {
@@ -123,11 +121,10 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// Rejects a copy of this many bytes if it does not fit into memory. NumPy arrays can claim any
-/// size without using memory (`np.broadcast_to`), so every copy is checked first.
+/// Rejects a copy that does not fit into memory, as of `np.broadcast_to`.
 pub(crate) fn check_room(bytes: u64) -> PyResult<()> {
     let step = format_args!("a copy of an array");
-    treeport::internal::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
+    treeport::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
 }
 
 /// Rejects `copies` of an array, or data of that size, if they do not fit into memory.
@@ -155,8 +152,7 @@ impl Row<'_> {
         }
     }
 
-    /// Validates the measure, which errors call `number`; one without mass is rejected unless it
-    /// may be `empty`.
+    /// Validates the measure `number`; one without mass is rejected unless `empty`.
     pub(crate) fn read(&self, number: usize, empty: bool) -> PyResult<treeport::Measures> {
         let points = self.points();
         if points == 0 {

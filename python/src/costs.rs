@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use numpy::PyUntypedArrayMethods;
 use numpy::ndarray::ArrayView2;
 use pyo3::prelude::*;
-use treeport::internal::condensed::{pairs_of, place, size_for};
-use treeport::internal::solve::table_of_few;
+use treeport::metric::condensed::{pairs_of, place, size_for};
+use treeport::solve::table_of_few;
 use treeport::{GroundMetric, MatrixView, Problem, Problems, Relax};
 
 use crate::convert::{self, Array1, Array2, Row, to_py_err};
-use crate::ground::{GivenGeometry, Graph, Ground};
+use crate::ground::{GeometryArgument, Graph, Ground};
 
 /// Source of the costs of a problem.
 #[derive(FromPyObject)]
@@ -20,9 +20,9 @@ pub(crate) enum Costs<'py> {
     /// Cost matrix in single precision, read without a copy.
     SingleMatrix(Array2<'py, f32>),
     /// Coordinates, one point per row, and their metric.
-    Points(Array2<'py, f64>, GivenGeometry),
+    Points(Array2<'py, f64>, GeometryArgument),
     /// Coordinates of the points of the left measure and of the right one, and their metric.
-    TwoSets(Array2<'py, f64>, Array2<'py, f64>, GivenGeometry),
+    TwoSets(Array2<'py, f64>, Array2<'py, f64>, GeometryArgument),
     /// Condensed distances, like those of `pdist`.
     Condensed(Array1<'py, f64>),
     Ground(PyRef<'py, Ground>),
@@ -130,7 +130,7 @@ fn condensed<'a>(given: &'a Array1<'_, f64>) -> PyResult<(usize, Cow<'a, [f64]>)
 
 /// Penalty argument: for each point, or for each point of the first measure and of the second.
 #[derive(FromPyObject)]
-pub(crate) enum GivenPenalty<'py> {
+pub(crate) enum PenaltyArgument<'py> {
     OfPoints(Array1<'py, f64>),
     OfSides(Array1<'py, f64>, Array1<'py, f64>),
     Same(f64),
@@ -144,15 +144,18 @@ pub(crate) enum Relaxed<'a> {
 }
 
 impl<'a> Relaxed<'a> {
-    pub(crate) fn new(mass: Option<f64>, penalty: Option<&'a GivenPenalty<'_>>) -> PyResult<Self> {
+    pub(crate) fn new(
+        mass: Option<f64>,
+        penalty: Option<&'a PenaltyArgument<'_>>,
+    ) -> PyResult<Self> {
         Ok(match penalty {
             None => Self::Plain(mass.map_or(Relax::Balanced, Relax::Mass)),
-            Some(GivenPenalty::Same(price)) => Self::Plain(Relax::Penalty(*price)),
-            Some(GivenPenalty::OfPoints(all)) => {
+            Some(PenaltyArgument::Same(price)) => Self::Plain(Relax::Penalty(*price)),
+            Some(PenaltyArgument::OfPoints(all)) => {
                 let all = convert::masses(all)?;
                 Self::Penalties([all.clone(), all])
             }
-            Some(GivenPenalty::OfSides(left, right)) => {
+            Some(PenaltyArgument::OfSides(left, right)) => {
                 Self::Penalties([convert::masses(left)?, convert::masses(right)?])
             }
         })

@@ -3,12 +3,12 @@
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use treeport::accuracy::{Accuracy, Level, Question};
-use treeport::estimate::{Answer, Statistic};
+use treeport::estimate::{CertifiedEstimate, Statistic};
 
-use crate::accuracy::GivenAccuracy;
+use crate::accuracy::AccuracyArgument;
 use crate::convert::to_py_err;
 use crate::ground::Ground;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::measures::Measures;
 use crate::model::Model;
 use crate::watch;
@@ -69,17 +69,17 @@ impl Calibration {
 
 /// Computes the calibration of the estimates of a model from labels.
 #[pyfunction]
-#[pyo3(signature = (ground, model, labelled, threads, report=None))]
+#[pyo3(signature = (ground, model, labeled, *, threads, report=None))]
 pub(crate) fn calibration(
     py: Python<'_>,
     ground: &Ground,
     model: &Model,
-    labelled: &Labelled,
+    labeled: &Labeled,
     threads: usize,
     report: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Calibration> {
     let found = watch::run(py, threads, report.as_ref(), |progress| {
-        treeport::estimate::calibration(&ground.metric, &model.model, &labelled.data, progress)
+        treeport::estimate::calibration(&ground.metric, &model.model, &labeled.data, progress)
     })?;
     Ok(found.into())
 }
@@ -96,7 +96,7 @@ type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 impl Estimator {
     /// Creates an estimator with or without an earlier calibration.
     #[new]
-    #[pyo3(signature = (ground, model, calibration, threads))]
+    #[pyo3(signature = (ground, model, *, calibration, threads))]
     fn new(
         py: Python<'_>,
         ground: &Ground,
@@ -113,14 +113,13 @@ impl Estimator {
         Ok(Self { estimator })
     }
 
-    /// Estimates the distance of row i of one set and row i of another, or with `bounds` certified
-    /// lower and upper bounds.
-    #[pyo3(signature = (accuracy, a, b, bounds, threads, report=None))]
+    /// Estimates distances of paired rows, or with `bounds` certified bounds.
+    #[pyo3(signature = (accuracy, a, b, *, bounds, threads, report=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     fn paired<'py>(
         &self,
         py: Python<'py>,
-        accuracy: GivenAccuracy<'py>,
+        accuracy: AccuracyArgument<'py>,
         a: &Measures,
         b: &Measures,
         bounds: bool,
@@ -136,8 +135,8 @@ impl Estimator {
                 }
                 _ => {
                     let found = self.estimator.paired_answers(accuracy, a, b, progress)?;
-                    let ends = |answer: &Answer| {
-                        let Answer { value, interval, .. } = *answer;
+                    let ends = |answer: &CertifiedEstimate| {
+                        let CertifiedEstimate { value, interval, .. } = *answer;
                         if bounds { (interval.lower, interval.upper) } else { (value, value) }
                     };
                     Ok(found.iter().map(ends).unzip())

@@ -3,10 +3,10 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use treeport::build::linkage;
-use treeport::internal::condensed::size_for;
-use treeport::internal::names::Named;
-use treeport::internal::search::DevicePoints;
-use treeport::metric::{Components, Storage};
+use treeport::metric::condensed::size_for;
+use treeport::metric::{Components, Grid, Storage};
+use treeport::names::Named;
+use treeport::search::DevicePoints;
 use treeport::{Error, Geometry, GroundMetric, Linkage, Period, PointMetric};
 
 use crate::convert::{Array1, Array2, check_copies, to_py_err};
@@ -21,26 +21,35 @@ pub(crate) fn point_metrics() -> Vec<(&'static str, &'static str)> {
 
 /// Geometry argument: the name of a metric, or the name with the periods of coordinates.
 #[derive(FromPyObject)]
-pub(crate) enum GivenGeometry {
+pub(crate) enum GeometryArgument {
     Metric(String),
-    Periodic(String, GivenPeriod),
+    Periodic(String, PeriodArgument),
 }
 
 /// Period argument: one for all coordinates, or one or none for each.
 #[derive(FromPyObject, IntoPyObject)]
-pub(crate) enum GivenPeriod {
+pub(crate) enum PeriodArgument {
     All(f64),
     Each(Vec<Option<f64>>),
 }
 
-impl GivenGeometry {
+impl PeriodArgument {
+    pub(crate) fn of(period: &Period) -> Self {
+        match period {
+            Period::All(period) => Self::All(*period),
+            Period::Each(periods) => Self::Each(periods.clone()),
+        }
+    }
+}
+
+impl GeometryArgument {
     pub(crate) fn read(&self) -> PyResult<Geometry> {
         let (Self::Metric(name) | Self::Periodic(name, _)) = self;
         let metric: PointMetric = name.parse().map_err(to_py_err)?;
         let period = match self {
             Self::Metric(_) => None,
-            Self::Periodic(_, GivenPeriod::All(period)) => Some(Period::All(*period)),
-            Self::Periodic(_, GivenPeriod::Each(periods)) => Some(Period::Each(periods.clone())),
+            Self::Periodic(_, PeriodArgument::All(period)) => Some(Period::All(*period)),
+            Self::Periodic(_, PeriodArgument::Each(periods)) => Some(Period::Each(periods.clone())),
         };
         Ok(metric.with_optional_period(period))
     }
@@ -77,9 +86,22 @@ impl Ground {
     fn from_given_points(
         py: Python<'_>,
         points: Array2<'_, f64>,
-        metric: GivenGeometry,
+        metric: GeometryArgument,
     ) -> PyResult<Self> {
         Self::from_points(py, &points, &metric)
+    }
+
+    /// Creates the metric of a regular grid that solves problems between images fastest.
+    #[staticmethod]
+    fn grid(
+        py: Python<'_>,
+        shape: Vec<usize>,
+        spacing: Vec<f64>,
+        metric: GeometryArgument,
+        balanced: bool,
+    ) -> PyResult<Self> {
+        let geometry = metric.read()?;
+        Self::new(py, || Grid::new(&shape, &spacing)?.ground(geometry, balanced))
     }
 
     /// Creates a metric from a square matrix.
@@ -166,11 +188,8 @@ impl Ground {
     }
 
     /// Returns the period of all coordinates, or of each, if any coordinate is periodic.
-    fn period(&self) -> Option<GivenPeriod> {
-        Some(match self.metric.period()? {
-            Period::All(period) => GivenPeriod::All(*period),
-            Period::Each(periods) => GivenPeriod::Each(periods.clone()),
-        })
+    fn period(&self) -> Option<PeriodArgument> {
+        self.metric.period().map(PeriodArgument::of)
     }
 
     /// Returns the condensed matrix in its own precision, if the metric is one.
@@ -192,14 +211,12 @@ impl Ground {
         Some((ends.0, ends.1, weights.into_pyarray(py)))
     }
 
-    /// Returns the number of points.
     #[getter]
     fn points(&self) -> usize {
         self.metric.points()
     }
 
-    /// Prepares a graph for many distance queries: caches all distances of a small graph, or builds
-    /// the hierarchy of a large one.
+    /// Prepares a graph for many queries: all distances, or the hierarchy of a large one.
     fn prepare(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
         watch::run(py, threads, None, |progress| self.metric.prepare(progress))
     }
@@ -259,7 +276,7 @@ impl Ground {
     pub(crate) fn from_points(
         py: Python<'_>,
         points: &Array2<'_, f64>,
-        geometry: &GivenGeometry,
+        geometry: &GeometryArgument,
     ) -> PyResult<Self> {
         check_copies(points, 1)?;
         let points = points.as_array();

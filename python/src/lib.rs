@@ -7,14 +7,15 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod accuracy;
-mod card;
 mod clouds;
+mod comparison;
 mod constants;
 mod convert;
 mod costs;
+mod device;
 mod estimator;
 mod ground;
-mod labelled;
+mod labeled;
 mod measures;
 mod memory;
 mod model;
@@ -22,6 +23,7 @@ mod neighbors;
 mod options;
 mod pairs;
 mod small_arrays;
+mod space;
 mod transport;
 mod turns;
 mod watch;
@@ -38,15 +40,17 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __commit__: Option<&str> = option_env!("TREEPORT_COMMIT");
     #[pymodule_export]
-    const CLOSED_PRICE: f32 = treeport::internal::solve::CLOSED_PRICE;
+    const CLOSED_PRICE: f32 = treeport::solve::CLOSED_PRICE;
     #[pymodule_export]
-    const DEFAULT_PAIRS: usize = treeport::internal::labels::DEFAULT_PAIRS;
+    const DEFAULT_PAIRS: usize = treeport::labeled::DEFAULT_PAIRS;
     #[pymodule_export]
-    const LOST_BY_DUALS: f64 = treeport::internal::rounding::LOST_BY_DUALS;
+    const LOST_BY_DUALS: f64 = treeport::solve::LOST_ON_DEVICE;
     #[pymodule_export]
     use crate::accuracy::check_search_accuracy;
     #[pymodule_export]
     use crate::clouds::Clouds;
+    #[pymodule_export]
+    use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::constants::lost_in_single;
     #[pymodule_export]
@@ -54,11 +58,11 @@ mod _core {
     #[pymodule_export]
     use crate::ground::{Graph, Ground, point_metrics};
     #[pymodule_export]
-    use crate::labelled::{Labelled, fit, methods, sample_pairs};
+    use crate::labeled::{Labeled, costly_fit, fit, methods, sample_pairs};
     #[pymodule_export]
-    use crate::measures::{Measures, format_of};
+    use crate::measures::{Measures, format_of, write_text};
     #[pymodule_export]
-    use crate::memory::set_memory_limit;
+    use crate::memory::{check_copy, set_memory_limit};
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
@@ -70,5 +74,7 @@ mod _core {
     #[pymodule_export]
     use crate::small_arrays::emd_of_arrays;
     #[pymodule_export]
-    use crate::transport::{Answer, sinkhorn, solve};
+    use crate::space::Space;
+    #[pymodule_export]
+    use crate::transport::{Answer, certify, sinkhorn, solve};
 }

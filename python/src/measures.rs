@@ -1,5 +1,7 @@
 //! Collections of measures, validated once and used often.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,8 +10,9 @@ use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::PreparedMeasures;
-use treeport::internal::names::Named as _;
-use treeport::io::format::{Input, Wanted, endings, recognize};
+use treeport::io::file;
+use treeport::io::format::{Input, InputKind, endings, recognize};
+use treeport::names::Named as _;
 use treeport::{Csr, Error, Wording};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
@@ -35,7 +38,7 @@ pub(crate) struct Measures {
 impl Measures {
     /// Creates measures from a table of masses; rows without mass are rejected unless `empty`.
     #[staticmethod]
-    #[pyo3(signature = (masses, normalize, empty=false))]
+    #[pyo3(signature = (masses, *, normalize, empty=false))]
     fn dense(
         py: Python<'_>,
         masses: Array2<'_, f64>,
@@ -49,7 +52,7 @@ impl Measures {
 
     /// Creates measures from compressed rows; rows without mass are rejected unless `empty`.
     #[staticmethod]
-    #[pyo3(signature = (start, indices, masses, points, normalize, empty=false))]
+    #[pyo3(signature = (start, indices, masses, *, points, normalize, empty=false))]
     fn csr(
         py: Python<'_>,
         start: Positions<'_>,
@@ -78,7 +81,7 @@ impl Measures {
     #[pyo3(signature = (path, transpose, empty=false))]
     fn read(py: Python<'_>, path: PathBuf, transpose: bool, empty: bool) -> PyResult<Named> {
         py.detach(|| {
-            let input = Input::open(path, Wanted::Measures, None).map_err(to_py_err)?;
+            let input = Input::open(path, InputKind::Measures, None).map_err(to_py_err)?;
             let masses = input.masses(None, transpose).map_err(to_py_err)?;
             let ids = masses.ids().map(<[String]>::to_vec);
             let columns = masses.points().map(<[String]>::to_vec);
@@ -142,8 +145,7 @@ impl Measures {
 }
 
 impl Measures {
-    /// Rejects a table if rows of one entry would not fit into memory; the rest is checked during
-    /// parsing.
+    /// Rejects a table whose rows of one entry would not fit into memory.
     pub(crate) fn check_rows(masses: &ArrayView2<'_, f64>) -> PyResult<()> {
         convert::check_room((masses.nrows() as u64).saturating_mul(28))
     }
@@ -183,8 +185,7 @@ impl Measures {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Returns the layout for a model, cached or new; it is kept until the measures or the model
-    /// are dropped.
+    /// Returns the layout for a model, cached with the measures, or new.
     pub(crate) fn laid_out(
         &self,
         model: &Arc<()>,
@@ -243,12 +244,11 @@ impl Called<'_> {
     }
 }
 
-/// Returns the format of a file of measures, or of clouds, by its name in the library's table, and
-/// whether that format supports them.
+/// Returns the format of a file by its name in the library's table, and whether it fits.
 #[pyfunction]
 #[pyo3(signature = (path, clouds=false))]
 pub(crate) fn format_of(path: PathBuf, clouds: bool) -> PyResult<(&'static str, bool)> {
-    let wanted = if clouds { Wanted::Clouds } else { Wanted::Measures };
+    let wanted = if clouds { InputKind::Clouds } else { InputKind::Measures };
     let format = recognize(path, wanted, None).map_err(|error| match error {
         // Python reads all formats.
         Error::UnknownFormat { .. } => {
@@ -257,6 +257,14 @@ pub(crate) fn format_of(path: PathBuf, clouds: bool) -> PyResult<(&'static str, 
         other => to_py_err(other),
     })?;
     Ok((format.name(), format.is_read_here()))
+}
+
+/// Writes text to a file atomically.
+#[pyfunction]
+pub(crate) fn write_text(py: Python<'_>, path: PathBuf, text: &str) -> PyResult<()> {
+    let error = |cause| Error::write(&path, cause);
+    let write = |out: &mut BufWriter<File>| out.write_all(text.as_bytes()).map_err(error);
+    py.detach(|| file::save(&path, write)).map_err(to_py_err)
 }
 
 /// Validates compressed rows without another copy of the positions.

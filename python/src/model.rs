@@ -10,9 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::PreparedMeasures;
-use treeport::internal::tree::Census;
 use treeport::io::ModelFile;
 use treeport::progress::{Progress, State};
+use treeport::tree::Census;
 use treeport::tree::UniFracOptions;
 use treeport::{Error, Extension, Forest, Tree};
 
@@ -34,8 +34,7 @@ pub(crate) struct Model {
 struct Layouts {
     /// Token by which measures that cache their layouts identify the model.
     token: Arc<()>,
-    /// Layout of the last plain collection with which few measures were compared: a second call
-    /// with the same collection reuses it.
+    /// Layout of the last plain collection, which a second call may reuse.
     collection: Mutex<Option<Arc<PreparedMeasures>>>,
     /// Number of layouts so far.
     made: AtomicUsize,
@@ -52,6 +51,10 @@ const TREE: u64 = 6;
 
 /// Distances and indices of neighbors, one row for each query.
 type Nearest<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
+
+/// Parents, edge lengths, and (node, size, depth, points) of each group.
+type Summary<'py> =
+    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Vec<(usize, usize, f64, Vec<usize>)>);
 
 #[pymethods]
 impl Model {
@@ -195,9 +198,8 @@ impl Model {
             .map(Self::new)
     }
 
-    /// Returns a model with the new points that a ground metric has after the old ones: new edges
-    /// are fitted to `measures` on all of them, or to random ones of `support` points.
-    #[pyo3(signature = (ground, measures, support, seed, threads, report))]
+    /// Returns a model with new points, edges fitted to `measures` or to random ones.
+    #[pyo3(signature = (ground, *, measures, support, seed, threads, report))]
     #[expect(clippy::too_many_arguments, reason = "keywords of one call")]
     fn extended_on(
         &self,
@@ -259,6 +261,17 @@ impl Model {
         self.tree().is_ultrametric()
     }
 
+    /// Summarizes the tree by about `most` groups: parents and edge lengths of its nodes, and for each
+    /// group its node, number of leaves, depth below the node, and first leaves.
+    fn summary<'py>(&self, py: Python<'py>, most: usize) -> Summary<'py> {
+        let found = self.tree().summary(most, &[]);
+        let groups = found.groups.into_iter();
+        let groups = groups.map(|group| (group.node, group.size, group.below, group.points));
+        let node = |&parent: &usize| i64::try_from(parent).unwrap_or(i64::MAX);
+        let parent: Vec<i64> = found.parent.iter().map(node).collect();
+        (parent.into_pyarray(py), found.length.into_pyarray(py), groups.collect())
+    }
+
     fn parents<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let parents: Vec<i64> = self.tree().parents().iter().map(|&p| i64::from(p)).collect();
         parents.into_pyarray(py)
@@ -287,15 +300,13 @@ impl Model {
         py.detach(|| self.model.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
     }
 
-    /// Computes the cost of transport between measures of any masses, with a penalty for unmoved
-    /// mass.
+    /// Computes the cost between any masses, with a penalty for unmoved mass.
     fn unbalanced(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, penalty: f64) -> PyResult<f64> {
         let (a, b) = (a.read(0, true)?, b.read(1, true)?);
         py.detach(|| self.model.unbalanced(&a.row(0), &b.row(0), penalty)).map_err(to_py_err)
     }
 
-    /// Computes the masses of the measure with the least weighted sum of distances to the given
-    /// ones, on a tree.
+    /// Computes the masses of the measure with the least weighted distances to others.
     #[pyo3(signature = (measures, weights))]
     fn barycenter<'py>(
         &self,
@@ -340,8 +351,7 @@ impl Model {
         distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
     }
 
-    /// Returns for every tree the numbers of measures, of their points and of the nodes above
-    /// those; the census of a whole is the sum over its parts.
+    /// Returns the census of every tree: measures, points and nodes above. Parts add up.
     fn census<'py>(
         &self,
         py: Python<'py>,
@@ -353,8 +363,7 @@ impl Model {
         numbers.into_pyarray(py).reshape([census.len(), 3])
     }
 
-    /// Computes a block of `pairwise` of larger sets, with the same bits; each part comes with the
-    /// census of its whole.
+    /// Computes a block of `pairwise` from parts and the census of each whole.
     #[pyo3(signature = (a, b, threads))]
     fn pairwise_part<'py>(
         &self,
@@ -364,7 +373,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let shape = [a.0.get().rows.len(), b.as_ref().unwrap_or(&a).0.get().rows.len()];
-        let whole = |part: &Part<'_>| self.whole(&part.1);
+        let whole = |part: &Part<'_>| self.checked_census(&part.1);
         let (all, others) = (whole(&a)?, b.as_ref().map(whole).transpose()?);
         let (a, b) = (a.0.get(), b.as_ref().map(|b| b.0.get()));
         let distances = watch::run(py, threads, None, |progress| {
@@ -394,8 +403,7 @@ impl Model {
         })
     }
 
-    /// Returns distances and indices of the nearest measures of one set to each of another, or of
-    /// the nearest others.
+    /// Returns distances and indices of the nearest measures of another set or the same.
     #[pyo3(signature = (a, b, k, threads))]
     fn nearest<'py>(
         &self,
@@ -426,6 +434,7 @@ impl Model {
     }
 
     /// Computes the `UniFrac` distances of all pairs of samples on a tree.
+    #[pyo3(signature = (samples, variant, *, alpha, unrooted, threads))]
     fn unifrac<'py>(
         &self,
         py: Python<'py>,
@@ -514,7 +523,7 @@ impl Model {
     }
 
     /// Converts a result of `census`, or a sum of several.
-    fn whole(&self, census: &Array2<'_, i64>) -> PyResult<Vec<Census>> {
+    fn checked_census(&self, census: &Array2<'_, i64>) -> PyResult<Vec<Census>> {
         let (census, trees) = (census.as_array(), self.model.trees().len());
         if census.dim() != (trees, 3) {
             let (expected, found) = (format!("({trees}, 3)"), format!("{:?}", census.dim()));
@@ -563,8 +572,7 @@ impl Model {
         if !is_collection {
             return make();
         }
-        // Plain arrays may have changed: every number is compared, which takes far less time than a
-        // layout.
+        // Plain arrays may have changed: comparing all numbers is faster than a layout.
         let last = || self.layouts.collection.lock().unwrap_or_else(PoisonError::into_inner);
         let found = last().clone().filter(|laid_out| *laid_out.measures() == measures.rows);
         if let Some(found) = found {

@@ -6,13 +6,16 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::accuracy::Question;
-use treeport::search::{Asking, GivenBounds, IndexFile, IndexOptions, MeasureSet, Neighbors};
+use treeport::search::{
+    ExternalBounds, IndexFile, IndexOptions, MeasureSet, Neighbors, QuerySource,
+};
 
-use crate::accuracy::GivenAccuracy;
+use crate::accuracy::AccuracyArgument;
 use crate::clouds::Clouds;
 use crate::convert::{Array1, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
+use crate::transport::duration;
 use crate::turns::Shared;
 use crate::watch;
 
@@ -35,12 +38,12 @@ type MeasureLabels<'py> = (Bound<'py, PyArray1<i64>>, Option<Vec<String>>);
 
 /// Measures on the points of an index, or clouds with their own points.
 #[derive(FromPyObject)]
-pub(crate) enum GivenMeasures<'py> {
+pub(crate) enum MeasuresArgument<'py> {
     OnPoints(Bound<'py, Measures>),
     Clouds(Bound<'py, Clouds>),
 }
 
-impl GivenMeasures<'_> {
+impl MeasuresArgument<'_> {
     fn set(&self) -> MeasureSet<'_> {
         match self {
             Self::OnPoints(measures) => (&measures.get().rows).into(),
@@ -59,7 +62,7 @@ pub(crate) struct Index {
 #[pymethods]
 impl Index {
     #[new]
-    #[pyo3(signature = (ground, measures, memory, names, threads, report=None))]
+    #[pyo3(signature = (ground, measures, *, memory, names, threads, report=None))]
     fn new(
         py: Python<'_>,
         ground: &Ground,
@@ -78,7 +81,7 @@ impl Index {
 
     /// Creates an index of clouds, with their names.
     #[staticmethod]
-    #[pyo3(signature = (clouds, ground, memory, penalty, threads, report=None))]
+    #[pyo3(signature = (clouds, ground, *, memory, penalty, threads, report=None))]
     fn of_clouds(
         py: Python<'_>,
         clouds: &Clouds,
@@ -107,46 +110,50 @@ impl Index {
         self.file.read(py, |file| Ok(file.index.is_of_clouds()))
     }
 
-    /// Finds the `k` nearest measures of every query, or of every measure among the others; with
-    /// limits, only those within the limit of the query.
-    #[pyo3(signature = (queries, k, accuracy, threads, report=None, limits=None))]
+    /// Finds the `k` nearest measures of queries or all measures: within limits if given, and the
+    /// best found in so many seconds for each if there is a time.
+    #[pyo3(signature = (queries, k, *, accuracy, threads, report=None, limits=None, time=None))]
     #[expect(clippy::too_many_arguments, reason = "called from few places, which name them")]
     fn nearest<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<GivenMeasures<'py>>,
+        queries: Option<MeasuresArgument<'py>>,
         k: usize,
-        accuracy: GivenAccuracy<'_>,
+        accuracy: AccuracyArgument<'_>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
         limits: Option<Vec<f64>>,
+        time: Option<f64>,
     ) -> PyResult<FoundNeighbors<'py>> {
+        let time = time.map(duration).transpose()?;
         let accuracy = accuracy.read(Question::Search)?;
-        let queries = queries.as_ref().map(GivenMeasures::set);
+        let queries = queries.as_ref().map(MeasuresArgument::set);
         let found = self.file.read(py, |IndexFile { index, .. }| {
             watch::run(py, threads, report.as_ref(), |progress| match (queries, &limits) {
                 (Some(queries), Some(limits)) => {
                     index.nearest_within(queries, k, limits, accuracy, progress)
                 }
-                (Some(queries), None) => index.nearest(queries, k, accuracy, progress),
+                (Some(queries), None) => match time {
+                    Some(time) => index.nearest_in(time, queries, k, accuracy, progress),
+                    None => index.nearest(queries, k, accuracy, progress),
+                },
                 (None, _) => index.graph(k, accuracy, progress),
             })
         })?;
         Ok(flat(py, &found))
     }
 
-    /// Runs a range query: all measures within a distance of every query, or of every measure among
-    /// the others.
-    #[pyo3(signature = (queries, radius, threads, report=None))]
+    /// Finds all measures within a distance of every query, or of every measure.
+    #[pyo3(signature = (queries, radius, *, threads, report=None))]
     fn radius<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<GivenMeasures<'py>>,
+        queries: Option<MeasuresArgument<'py>>,
         radius: f64,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<FoundNeighbors<'py>> {
-        let queries = queries.as_ref().map(GivenMeasures::set);
+        let queries = queries.as_ref().map(MeasuresArgument::set);
         let found = self.file.read(py, |IndexFile { index, .. }| {
             watch::run(py, threads, report.as_ref(), |progress| match queries {
                 Some(queries) => index.radius(queries, radius, progress),
@@ -156,13 +163,12 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// Finds for some queries, or measures by number, those with the least shared lower bounds, and
-    /// returns these bounds for masses of a total of 1.
-    #[pyo3(signature = (queries, rows, count, threads))]
+    /// Finds the measures with the least shared lower bounds, and these bounds, for some queries.
+    #[pyo3(signature = (queries, rows, *, count, threads))]
     fn likely<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<GivenMeasures<'py>>,
+        queries: Option<MeasuresArgument<'py>>,
         rows: (usize, usize),
         count: usize,
         threads: usize,
@@ -176,25 +182,25 @@ impl Index {
         let mut start = vec![0];
         let (mut numbers, mut bounds) = (Vec::new(), Vec::new());
         for of_query in found {
-            numbers.extend(of_query.iter().map(|&(number, _)| whole(number)));
+            numbers.extend(of_query.iter().map(|&(number, _)| to_i64(number)));
             bounds.extend(of_query.iter().map(|&(_, bound)| bound));
-            start.push(whole(numbers.len()));
+            start.push(to_i64(numbers.len()));
         }
         Ok((start.into_pyarray(py), numbers.into_pyarray(py), bounds.into_pyarray(py)))
     }
 
     /// Runs `nearest` or `radius` for some queries, or measures by number, with lower bounds of
     /// some of their distances that were computed before, for masses of a total of 1.
-    #[pyo3(signature = (queries, rows, k, radius, accuracy, given, threads, report=None))]
+    #[pyo3(signature = (queries, rows, *, k, radius, accuracy, given, threads, report=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     fn search_given<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<GivenMeasures<'py>>,
+        queries: Option<MeasuresArgument<'py>>,
         rows: (usize, usize),
         k: usize,
         radius: Option<f64>,
-        accuracy: GivenAccuracy<'_>,
+        accuracy: AccuracyArgument<'_>,
         given: (Array1<'py, i64>, Array1<'py, i64>, Array1<'py, f64>),
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
@@ -207,7 +213,7 @@ impl Index {
             let places = start[at] as usize..start[at + 1] as usize;
             places.map(|place| (numbers[place] as usize, bounds[place])).collect()
         };
-        let given = GivenBounds::new((0..start.len().saturating_sub(1)).map(of_query));
+        let given = ExternalBounds::new((0..start.len().saturating_sub(1)).map(of_query));
         let found = self.file.read(py, |IndexFile { index, .. }| {
             watch::run(py, threads, report.as_ref(), |progress| {
                 let asked = (asking, rows.0..rows.1);
@@ -220,10 +226,9 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// Returns the numbers of the measures, and the measures.
     fn layout<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<i64>>, Measures)> {
         self.file.read(py, |IndexFile { index, .. }| {
-            let numbers: Vec<i64> = index.numbers().iter().map(|&number| whole(number)).collect();
+            let numbers: Vec<i64> = index.numbers().iter().map(|&number| to_i64(number)).collect();
             Ok((numbers.into_pyarray(py), Measures::of(index.measures().clone())))
         })
     }
@@ -242,19 +247,18 @@ impl Index {
         })
     }
 
-    /// Adds measures, with their names if they have any, or clouds, which contain their names;
-    /// returns the number of the first one.
-    #[pyo3(signature = (measures, names, threads, report=None))]
+    /// Adds measures with optional names, or clouds; returns the number of the first.
+    #[pyo3(signature = (measures, names, *, threads, report=None))]
     fn add<'py>(
         &self,
         py: Python<'py>,
-        measures: GivenMeasures<'py>,
+        measures: MeasuresArgument<'py>,
         names: Option<Vec<String>>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<usize> {
         let rows = match (&measures, names) {
-            (GivenMeasures::OnPoints(rows), Some(names)) => {
+            (MeasuresArgument::OnPoints(rows), Some(names)) => {
                 Some(rows.get().rows.clone().with_names(names).map_err(to_py_err)?)
             }
             _ => None,
@@ -330,7 +334,7 @@ impl Index {
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<MeasureLabels<'py>> {
         self.file.read(py, |IndexFile { index, .. }| {
-            let numbers: Vec<i64> = index.numbers().iter().map(|&number| whole(number)).collect();
+            let numbers: Vec<i64> = index.numbers().iter().map(|&number| to_i64(number)).collect();
             let names = index.measures().names().map(<[String]>::to_vec);
             Ok((numbers.into_pyarray(py), names))
         })
@@ -360,11 +364,11 @@ impl Index {
     }
 }
 
-fn asking<'a>(queries: Option<&'a GivenMeasures<'_>>) -> Asking<'a> {
-    queries.map_or(Asking::Own, |queries| Asking::Queries(queries.set()))
+fn asking<'a>(queries: Option<&'a MeasuresArgument<'_>>) -> QuerySource<'a> {
+    queries.map_or(QuerySource::Own, |queries| QuerySource::Queries(queries.set()))
 }
 
-fn whole(count: usize) -> i64 {
+fn to_i64(count: usize) -> i64 {
     i64::try_from(count).expect("memory ends long before")
 }
 
@@ -372,12 +376,12 @@ fn flat<'py>(py: Python<'py>, found: &[Neighbors]) -> FoundNeighbors<'py> {
     let mut start = vec![0];
     let (mut numbers, mut distances) = (Vec::new(), Vec::new());
     for neighbors in found {
-        numbers.extend(neighbors.found.iter().map(|&(number, _)| whole(number)));
+        numbers.extend(neighbors.found.iter().map(|&(number, _)| to_i64(number)));
         distances.extend(neighbors.found.iter().map(|&(_, distance)| distance));
-        start.push(whole(numbers.len()));
+        start.push(to_i64(numbers.len()));
     }
     let bounds: Vec<f64> = found.iter().map(|neighbors| neighbors.bound).collect();
-    let solved: Vec<i64> = found.iter().map(|neighbors| whole(neighbors.steps.exact)).collect();
+    let solved: Vec<i64> = found.iter().map(|neighbors| to_i64(neighbors.steps.exact)).collect();
     (
         start.into_pyarray(py),
         numbers.into_pyarray(py),

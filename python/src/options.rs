@@ -73,8 +73,7 @@ fn value_of(kind: &OptionType, value: &Bound<'_, PyAny>) -> PyResult<OptionValue
     }
 }
 
-/// Rejects options that are out of range, before labels are solved for them; returns warnings about
-/// options that the method ignores.
+/// Rejects options out of range before labels are solved; returns warnings.
 #[pyfunction]
 pub(crate) fn check_options(ground: &Ground, options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
     let options = read(options)?;

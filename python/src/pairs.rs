@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use treeport::internal::solve::Card;
+use treeport::solve::Device;
 use treeport::{Intervals, Problems, Wanted, silent};
 
-use crate::accuracy::GivenAccuracy;
-use crate::card::PythonCard;
+use crate::accuracy::AccuracyArgument;
 use crate::convert::{self, Array2, to_py_err};
-use crate::costs::{GivenPenalty, Relaxed};
-use crate::ground::{GivenGeometry, Graph, Ground};
+use crate::costs::{PenaltyArgument, Relaxed};
+use crate::device::PythonDevice;
+use crate::ground::{GeometryArgument, Graph, Ground};
 use crate::measures::{Measures, refused};
 use crate::transport::aim_of;
 use crate::watch;
@@ -23,7 +23,7 @@ pub(crate) enum PairGround<'py> {
     Ground(PyRef<'py, Ground>),
     Graph(PyRef<'py, Graph>),
     /// Coordinates, one point per row, and their metric.
-    Points(Array2<'py, f64>, GivenGeometry),
+    Points(Array2<'py, f64>, GeometryArgument),
 }
 
 /// Validated measures, or masses, one measure per row.
@@ -54,8 +54,8 @@ impl PairMeasures<'_> {
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 #[pyo3(signature = (
-    ground, measures, pairs, threads, *, accuracy=None, seconds=None, penalty=None, device=None,
-    prepare=false, report=None
+    ground, measures, pairs, threads, *, accuracy=None, seconds=None, penalty=None, order=1.0,
+    device=None, prepare=false, report=None
 ))]
 pub(crate) fn emd_pairs<'py>(
     py: Python<'py>,
@@ -63,17 +63,18 @@ pub(crate) fn emd_pairs<'py>(
     measures: PairMeasures<'py>,
     pairs: Array2<'py, i64>,
     threads: usize,
-    accuracy: Option<GivenAccuracy<'py>>,
+    accuracy: Option<AccuracyArgument<'py>>,
     seconds: Option<f64>,
-    penalty: Option<GivenPenalty<'py>>,
+    penalty: Option<PenaltyArgument<'py>>,
+    order: f64,
     device: Option<Bound<'py, PyAny>>,
     prepare: bool,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Option<Values<'py>>, Values<'py>)> {
     let aim = aim_of(accuracy.as_ref(), seconds)?.wanting(Wanted::Value);
     let is_bounded = accuracy.is_some() || seconds.is_some() || device.is_some();
-    let card = device.as_ref().map(PythonCard::new).transpose()?;
-    let device = card.clone().map(|card| -> Arc<dyn Card> { card });
+    let python_device = device.as_ref().map(PythonDevice::new).transpose()?;
+    let device = python_device.clone().map(|device| -> Arc<dyn Device> { device });
     let prepared = match &ground {
         PairGround::Ground(ground) if prepare => Some(ground.metric.clone()),
         _ => None,
@@ -83,6 +84,7 @@ pub(crate) fn emd_pairs<'py>(
             Some(device) => problems.on_device(device),
             None => problems,
         };
+        let problems = problems.with_order(order);
         if !is_bounded && report.is_none() && problems.is_quick() {
             return Ok((None, problems.values(&silent).map_err(to_py_err)?));
         }
@@ -98,8 +100,8 @@ pub(crate) fn emd_pairs<'py>(
             Ok((None, problems.values(progress)?))
         })
     });
-    let (lower, upper) = match &card {
-        Some(card) => card.explained(found)?,
+    let (lower, upper) = match &python_device {
+        Some(device) => device.explained(found)?,
         None => found?,
     };
     Ok((lower.map(|lower| lower.into_pyarray(py)), upper.into_pyarray(py)))
@@ -113,7 +115,7 @@ fn with_problems<'py, T>(
     ground: &PairGround<'py>,
     measures: &PairMeasures<'py>,
     pairs: &Array2<'py, i64>,
-    penalty: Option<&GivenPenalty<'py>>,
+    penalty: Option<&PenaltyArgument<'py>>,
     ask: impl FnOnce(Problems<'_>) -> PyResult<T>,
 ) -> PyResult<T> {
     let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(pairs)?);

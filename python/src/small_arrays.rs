@@ -3,12 +3,12 @@
 use numpy::{PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
-use treeport::internal::solve::table_of_few;
+use treeport::solve::table_of_few;
 use treeport::{Geometry, MatrixView, PointMetric, Problem, Relax, silent};
 
 use crate::convert::{self, Row, to_py_err};
 use crate::costs::{Costs, Relaxed};
-use crate::ground::GivenGeometry;
+use crate::ground::GeometryArgument;
 use crate::transport::ask;
 
 /// Computes the cost of an optimal plan between masses with a cost matrix, or with a metric and the
@@ -56,11 +56,10 @@ fn geometry(given: &Bound<'_, PyAny>) -> PyResult<Geometry> {
     if given.is(intern!(given.py(), "euclidean")) {
         return Ok(PointMetric::Euclidean.into());
     }
-    given.extract::<GivenGeometry>()?.read()
+    given.extract::<GeometryArgument>()?.read()
 }
 
-/// Copies of the arrays of a small problem: a copy takes less time than a lock against writes,
-/// which is half of the time of a problem of ten points.
+/// Copies of the arrays of a small problem, which cost less than a lock against writes.
 struct FewNumbers {
     a: Vec<f64>,
     b: Vec<f64>,

@@ -41,7 +41,7 @@ struct Turn<'a> {
     access: Access,
 }
 
-const ITS_TURN: &str = "whoever has a turn has the lock";
+const ITS_TURN: &str = "a turn grants the lock";
 
 impl<T> Shared<T> {
     pub(crate) fn new(value: T) -> Self {
@@ -49,9 +49,6 @@ impl<T> Shared<T> {
     }
 
     /// Runs `work` with shared access, after changes that are in progress or waiting.
-    ///
-    /// # Errors
-    /// The errors of `work`, and of a signal handler that ran meanwhile.
     pub(crate) fn read<R>(
         &self,
         py: Python<'_>,
@@ -66,9 +63,6 @@ impl<T> Shared<T> {
     }
 
     /// Runs `work` with exclusive access, after the reads in progress.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
     pub(crate) fn change<R>(
         &self,
         py: Python<'_>,

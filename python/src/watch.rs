@@ -9,12 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use treeport::Forecast;
+use treeport::memory;
 use treeport::progress::{Progress, State};
 use treeport::solve::Route;
 
@@ -34,7 +36,7 @@ struct Watch {
 
 impl Watch {
     /// Records the progress of the work; returns false once it has to stop.
-    fn hears(&self, state: &State<'_>) -> bool {
+    fn report(&self, state: &State<'_>) -> bool {
         self.done.store(state.done, Ordering::Relaxed);
         self.total.store(state.total.unwrap_or(0), Ordering::Relaxed);
         // Skipped while the name is locked: the next report contains it again.
@@ -46,11 +48,7 @@ impl Watch {
 }
 
 /// Runs `job` in a pool of `threads` (0: one for each processor) and calls `report(task, done,
-/// total)`.
-///
-/// # Errors
-/// The errors of the job, of a signal handler (`KeyboardInterrupt`) and of `report`, or
-/// `RuntimeError` if the job panicked.
+/// total)`. Errors of signal handlers and `report` end it; a panic is a `RuntimeError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: usize,
@@ -61,7 +59,7 @@ pub(crate) fn run<T: Send>(
     let mut interrupt = None;
     pool(threads)?.in_place_scope(|scope| {
         scope.spawn(|_| {
-            let result = catch_unwind(AssertUnwindSafe(|| job(&|state| watch.hears(state))));
+            let result = catch_unwind(AssertUnwindSafe(|| job(&|state| watch.report(state))));
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             ready.notify_one();
         });
@@ -101,8 +99,7 @@ pub(crate) fn tell(report: Option<&Bound<'_, PyAny>>, forecast: &Forecast) -> Py
     if forecast.is_long() { call(report, "expect", forecast.to_string()) } else { Ok(()) }
 }
 
-/// Reports which engines solve a problem, and why: calls `report.explain(text)`, if there is such a
-/// method.
+/// Calls `report.explain(text)`, if there is such a method, with engines and reasons.
 pub(crate) fn explain(report: Option<&Bound<'_, PyAny>>, route: &Route) -> PyResult<()> {
     call(report, "explain", route.to_string())
 }
@@ -132,8 +129,7 @@ static POOLS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 /// Largest number of threads, more than any machine can use.
 const MOST_THREADS: usize = 1024;
 
-/// Returns a pool of this process: threads do not survive a fork, and waiting for them would never
-/// end.
+/// Returns a pool of this process: threads do not survive a fork.
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let here = process::id();
@@ -144,6 +140,9 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
         let message = format!("{threads} threads are more than the {MOST_THREADS} that make sense");
         return Err(PyValueError::new_err(message));
     }
+    let processors = || thread::available_parallelism().map_or(1, Into::into);
+    let started = if threads == 0 { processors() } else { threads };
+    memory::check_threads(started).map_err(to_py_err)?;
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = Arc::new(pool.map_err(|error| {
         let many =

@@ -47,19 +47,31 @@ def documents(rng):
     return counts
 
 
+@pytest.fixture(scope="session")
+def options_of():
+    """Returns the options that a method reads, of those given."""
+    from treeport import _core
+
+    readers = {row["name"]: row["methods"] for row in _core.fit_options()}
+    return lambda method, **given: {
+        name: value for name, value in given.items() if method in readers[name]
+    }
+
+
 @pytest.fixture
 def ctrl_c():
-    """SIGINT raises KeyboardInterrupt, here and in new processes: background jobs of shells ignore it."""
+    """SIGINT raises KeyboardInterrupt here and in new processes; background jobs ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    # None: somebody who is not Python listens.
+    # None: the handler was not installed by Python.
     if before is not None:
         signal.signal(signal.SIGINT, before)
 
 
 def pytest_terminal_summary(terminalreporter):
     """Hands the reasons of skipped tests to `cargo xtask`, which shows them at its end."""
-    if "TREEPORT_SKIPPED" in os.environ:
+    # Processes of pytest-xdist report to the one that started them.
+    if "TREEPORT_SKIPPED" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
         with open(os.environ["TREEPORT_SKIPPED"], "a", encoding="utf-8") as file:
             for report in terminalreporter.stats.get("skipped", []):
                 path, _, why = report.longrepr

@@ -28,8 +28,12 @@ class Server:
 
     def __enter__(self):
         try:
-            self._server("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N")
-            self._server("pg_ctl", "-w", "-o", f"-h '' -k {self.folder}", "-l", self.folder / "log", "start")
+            self._server(
+                "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"
+            )
+            self._server(
+                "pg_ctl", "-w", "-o", f"-h '' -k {self.folder}", "-l", self.folder / "log", "start"
+            )
         except BaseException:
             shutil.rmtree(self.folder)
             raise
@@ -53,7 +57,9 @@ class Server:
 
     def rows(self, *queries):
         """The rows of all queries, one session, as lists of text."""
-        done = self._psql(*(word for query in queries for word in ("-c", query)), "-v", "ON_ERROR_STOP=1")
+        done = self._psql(
+            *(word for query in queries for word in ("-c", query)), "-v", "ON_ERROR_STOP=1"
+        )
         assert done.returncode == 0, done.stderr
         return [line.split("\x1f") for line in done.stdout.removesuffix("\n").split("\x1e") if line]
 

@@ -18,7 +18,9 @@ FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 
 
 def of_torch(values):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; `pip install torch` adds it")
+    torch = pytest.importorskip(
+        "torch", reason="PyTorch is not installed; `pip install torch` adds it"
+    )
     return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
 
@@ -39,7 +41,9 @@ SPARSE = {
 SPARSE["sparse tensor"] = sparse_tensor
 FRAMES = {
     "pandas": lambda values: pd.DataFrame(values, columns=NAMES[: np.shape(values)[1]]),
-    "polars": lambda values: pl.DataFrame(values, schema=NAMES[: np.shape(values)[1]], orient="row"),
+    "polars": lambda values: pl.DataFrame(
+        values, schema=NAMES[: np.shape(values)[1]], orient="row"
+    ),
 }
 
 
@@ -89,8 +93,15 @@ def test_tables_of_every_kind_have_the_answers_of_an_array(kind, masses, points)
 
 @pytest.mark.parametrize("kind", [*DENSE, *SPARSE, *FRAMES, "Series", "polars Series", "Measures"])
 def test_one_measure_of_every_kind(kind, masses, points):
-    rows = {name: (lambda row, make=make: make(row[np.newaxis])) for name, make in {**SPARSE, **FRAMES}.items()}
-    series = {"Series": pd.Series, "polars Series": pl.Series, "Measures": lambda row: tp.Measures([row])}
+    rows = {
+        name: (lambda row, make=make: make(row[np.newaxis]))
+        for name, make in {**SPARSE, **FRAMES}.items()
+    }
+    series = {
+        "Series": pd.Series,
+        "polars Series": pl.Series,
+        "Measures": lambda row: tp.Measures([row]),
+    }
     make = {**DENSE, **rows, **series}[kind]
     tree, cost = tp.linkage(points=points), np.abs(points[:, :1] - points[:, 0])
     a, b = (make(row) for row in masses[:2])
@@ -113,17 +124,25 @@ def test_nothing_that_is_given_is_written_to(points):
     ring = sparse.csr_array((np.ones(6), [2, 1, 2, 0, 1, 0], [0, 2, 4, 6]), shape=(3, 3))
     for part in (ring.data, ring.indices, ring.indptr):
         part.flags.writeable = False
-    assert tp.emd([1.0, 0, 0], [0, 0, 1.0], graph=ring) == tp.emd_pairwise(np.eye(3), graph=ring)[0, 2] == 1.0
+    assert (
+        tp.emd([1.0, 0, 0], [0, 0, 1.0], graph=ring)
+        == tp.emd_pairwise(np.eye(3), graph=ring)[0, 2]
+        == 1.0
+    )
     assert ring.indices.tolist() == [2, 1, 2, 0, 1, 0]
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_tensors_of_half_precision(kind, points):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; `pip install torch` adds it")
+    torch = pytest.importorskip(
+        "torch", reason="PyTorch is not installed; `pip install torch` adds it"
+    )
     masses = np.array([[0.25, 0.0, 0.5, 0.25, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
     dense = torch.tensor(masses, dtype=getattr(torch, kind))
     for given in [dense, dense.to_sparse(), dense.to_sparse_csr()]:
-        np.testing.assert_array_equal(tp.emd_pairwise(given, points=points), tp.emd_pairwise(masses, points=points))
+        np.testing.assert_array_equal(
+            tp.emd_pairwise(given, points=points), tp.emd_pairwise(masses, points=points)
+        )
 
 
 @pytest.mark.parametrize("kind", [*DENSE, *SPARSE, *FRAMES])
@@ -134,8 +153,8 @@ def test_points_of_every_kind(kind, masses, points):
     assert tp.emd(*masses[:2], given, given) == tp.emd(*masses[:2], points, points)
     assert tp.linkage(points=given) == tp.linkage(points=points)
     tw = tp.TreeWasserstein(given, epochs=1).fit(masses)
-    assert tw.tree_ == tp.TreeWasserstein(points, epochs=1).fit(masses).tree_
-    assert tw.extend(make(points[:2])).tree_.n_points == 7
+    assert tw.model_ == tp.TreeWasserstein(points, epochs=1).fit(masses).model_
+    assert tw.extend(make(points[:2])).model_.n_points == 7
 
 
 @pytest.mark.parametrize("kind", [*DENSE, *FRAMES])
@@ -143,9 +162,11 @@ def test_costs_of_every_kind(kind, masses, points):
     cost = np.abs(points[:, :1] - points[:, 0])
     given = {**DENSE, **FRAMES}[kind](cost)
     assert tp.emd(*masses[:2], given) == tp.emd(*masses[:2], cost)
-    np.testing.assert_array_equal(tp.emd_pairwise(masses, cost=given), tp.emd_pairwise(masses, cost=cost))
+    np.testing.assert_array_equal(
+        tp.emd_pairwise(masses, cost=given), tp.emd_pairwise(masses, cost=cost)
+    )
     fitted = tp.TreeWasserstein(cost=given, epochs=1).fit(masses)
-    assert fitted.tree_ == tp.TreeWasserstein(cost=cost, epochs=1).fit(masses).tree_
+    assert fitted.model_ == tp.TreeWasserstein(cost=cost, epochs=1).fit(masses).model_
 
 
 @pytest.mark.parametrize("kind", [*DENSE, *SPARSE, *FRAMES])
@@ -158,25 +179,29 @@ def test_adjacency_matrices_of_every_kind(kind, masses):
 
 def test_a_first_column_of_text_names_the_rows_of_polars(masses, points):
     order = [3, 1, 0, 4, 2]
-    labelled = pd.DataFrame(masses[:, order], [f"s{i}" for i in range(8)], [NAMES[i] for i in order])
-    rows = pl.DataFrame({"sample": list(labelled.index), **{name: labelled[name].to_numpy() for name in labelled}})
+    labeled = pd.DataFrame(masses[:, order], [f"s{i}" for i in range(8)], [NAMES[i] for i in order])
+    rows = pl.DataFrame(
+        {"sample": list(labeled.index), **{name: labeled[name].to_numpy() for name in labeled}}
+    )
     places = pl.DataFrame({"place": NAMES, "x": points[:, 0], "y": points[:, 1]})
     line = pd.DataFrame(points, NAMES, ["x", "y"])
-    for found, expected in zip(answers(rows, places), answers(labelled, line)):
+    for found, expected in zip(answers(rows, places), answers(labeled, line)):
         assert type(found) is type(expected)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     exact = tp.emd_pairwise(rows, points=places)
-    pd.testing.assert_frame_equal(exact, tp.emd_pairwise(labelled, points=line))
-    assert list(exact.index) == list(labelled.index)
+    pd.testing.assert_frame_equal(exact, tp.emd_pairwise(labeled, points=line))
+    assert list(exact.index) == list(labeled.index)
     assert tp.emd({"a": 1}, {"e": 1}, points=places) == tp.emd({"a": 1}, {"e": 1}, points=line)
     assert tp.linkage(points=places).names == NAMES
     tw = tp.TreeWasserstein(places, epochs=1).fit(rows)
-    assert list(tw.feature_names_in_) == tw.tree_.names == NAMES
+    assert list(tw.feature_names_in_) == tw.model_.names == NAMES
     more = pl.DataFrame({"place": ["f"], "x": [1.0], "y": [2.0]})
-    assert tw.extend(more).tree_.names == [*NAMES, "f"]
-    with pytest.raises(ValueError, match=r"the new points have columns \['y', 'x'\], the old ones \['x', 'y'\]"):
+    assert tw.extend(more).model_.names == [*NAMES, "f"]
+    with pytest.raises(
+        ValueError, match=r"the new points have columns \['y', 'x'\], the old ones \['x', 'y'\]"
+    ):
         tw.extend(more[["place", "y", "x"]])
-    with pytest.raises(ValueError, match="1 of 5 columns are called as no point is, such as fish"):
+    with pytest.raises(ValueError, match="1 of 5 columns name no point, such as fish"):
         tw.pairwise(rows.rename({"e": "fish"}))
 
 
@@ -187,7 +212,9 @@ def test_costs_of_polars_are_matched_by_name():
     assert tp.emd_pairs([{"x": 1}, {"y": 1}], [(0, 1)], cost=cost).tolist() == [1.0]
     one, other = (pl.DataFrame([[1.0, 0.0]], schema=names, orient="row") for names in ("xy", "yx"))
     assert tp.emd(one, other, cost) == 1
-    with pytest.raises(ValueError, match="a is about 'x', 'y', and b about 'y', 'x', and the points have no names"):
+    with pytest.raises(
+        ValueError, match="a is about 'x', 'y', and b about 'y', 'x', and the points have no names"
+    ):
         tp.emd(one, other, points=[[0.0], [1.0]])
     with pytest.raises(ValueError, match="column 0 is x on the left and y on the right"):
         tp.emd_pairwise(one, other, points=[[0.0], [1.0]])
@@ -198,10 +225,12 @@ def test_costs_of_polars_are_matched_by_name():
 
 def test_what_polars_has_no_numbers_for_is_named():
     tree = tp.Tree.from_newick("((a:1,b:1):2,c:3);")
-    with pytest.raises(ValueError, match="the entry of row 1, column b is missing; fill it .`fill_null`"):
-        tree.pairwise(pl.DataFrame({"a": [1, 2], "b": [1, None]}))
+    with pytest.raises(
+        ValueError, match="the entry of row 1, column b is missing; fill it .`fill_null`"
+    ):
+        tree.pairwise(pl.DataFrame({"a": [1, 2], "b": [1, None], "c": [0, 0]}))
     with pytest.raises(ValueError, match="column b is of type String; give numbers"):
-        tree.pairwise(pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+        tree.pairwise(pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0, 0]}))
     with pytest.raises(TypeError, match="has no numbers yet; give `frame.collect"):
         tree.pairwise(pl.DataFrame({"a": [1, 2], "b": [1, 2]}).lazy())
     mixed = pl.DataFrame({"a": [True, False], "b": [0, 1], "c": [0.0, 0.0]})
@@ -209,9 +238,12 @@ def test_what_polars_has_no_numbers_for_is_named():
 
 
 def test_measures_are_never_read_again(masses, points, monkeypatch):
-    labelled = tp.Measures(pd.DataFrame(masses, columns=NAMES), names=NAMES)
+    labeled = tp.Measures(pd.DataFrame(masses, columns=NAMES), names=NAMES)
     plain = tp.Measures(masses)
-    tree, tw = tp.linkage(points=points, names=NAMES), tp.TreeWasserstein(points, epochs=1).fit(masses)
+    tree, tw = (
+        tp.linkage(points=points, names=NAMES),
+        tp.TreeWasserstein(points, epochs=1).fit(masses),
+    )
     near = tp.WassersteinNeighbors(points, n_neighbors=2).fit(masses)
     expected = answers(masses, points)[9], near.kneighbors(masses)[0]
 
@@ -219,15 +251,22 @@ def test_measures_are_never_read_again(masses, points, monkeypatch):
         raise AssertionError("they were read before")
 
     monkeypatch.setattr(tp.Measures, "_rows", refused)
-    for rows in (plain, labelled):
-        tree.pairwise(rows), tree.embed(rows), tree.unifrac(rows), tree.kneighbors(rows, n_neighbors=1)
+    for rows in (plain, labeled):
+        (
+            tree.pairwise(rows),
+            tree.embed(rows),
+            tree.unifrac(rows),
+            tree.kneighbors(rows, n_neighbors=1),
+        )
         tp.emd_pairs(rows, [(0, 1)], points=points)
         np.testing.assert_array_equal(tw.transform(rows).toarray(), expected[0])
         tw.paired(rows, rows), tw.bounds(rows, rows), tw.score(rows)
         np.testing.assert_array_equal(near.kneighbors(rows)[0], expected[1])
         near.radius_neighbors(rows, 1.0)
         fitted = tp.TreeWasserstein(points, epochs=1).fit(rows)
-        assert fitted.n_features_in_ == 5 and hasattr(fitted, "feature_names_in_") == (rows is labelled)
+        assert fitted.n_features_in_ == 5 and hasattr(fitted, "feature_names_in_") == (
+            rows is labeled
+        )
         assert tp.WassersteinNeighbors(points, n_neighbors=2).fit(rows).n_samples_fit_ == 8
     with pytest.raises(ValueError, match="X has 4 features, but TreeWasserstein is expecting 5"):
         tw.transform(tp.Measures(np.eye(4)))

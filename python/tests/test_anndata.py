@@ -6,7 +6,9 @@ import pytest
 import treeport as tp
 from scipy.spatial.distance import cdist
 
-anndata = pytest.importorskip("anndata", reason="anndata is not installed; `pip install anndata` adds it")
+anndata = pytest.importorskip(
+    "anndata", reason="anndata is not installed; `pip install anndata` adds it"
+)
 
 
 @pytest.fixture
@@ -48,31 +50,41 @@ def test_a_group_is_an_even_spread_over_its_cells(cells):
 def test_distances_of_groups_have_their_names(cells, tmp_path):
     measures = tp.Measures.from_anndata(cells, "cell_type")
     tw = tp.TreeWasserstein(cells.obsm["X_pca"], epochs=5).fit(measures)
-    assert tw.tree_.names == list(cells.obs_names)
+    assert tw.model_.names == list(cells.obs_names)
     found = tw.pairwise(measures)
     assert list(found.index) == list(found.columns) == ["T", "B", "NK"]
     cost = cdist(cells.obsm["X_pca"], cells.obsm["X_pca"])
-    exact = [tp.emd(*measures._rows().toarray()[[i, j]], cost=cost) for i, j in [(0, 1), (0, 2), (1, 2)]]
+    exact = [
+        tp.emd(*measures._rows().toarray()[[i, j]], cost=cost) for i, j in [(0, 1), (0, 2), (1, 2)]
+    ]
     np.testing.assert_allclose(found.to_numpy()[[0, 0, 1], [1, 2, 2]], exact, rtol=0.2)
     assert found.loc["T", "B"] > 2 * found.loc["T", "NK"]
     # It stands for its coordinates, and its cells may be some of those that were fitted.
     again = tp.TreeWasserstein(cells, epochs=5).fit(measures)
-    assert again.tree_ == tw.tree_
+    assert again.model_ == tw.model_
     some = cells[cells.obs["donor"] != 12][::-1]
-    part = tw.pairwise(tp.Measures.from_anndata(some, "donor"))
+    with pytest.warns(tp.MissingColumnsWarning, match="30 of 120 points have no column"):
+        part = tw.pairwise(tp.Measures.from_anndata(some, "donor"))
     whole = tw.pairwise(tp.Measures.from_anndata(cells, "donor"))
     np.testing.assert_allclose(part, whole.drop(index="12", columns="12"), atol=1e-12)
     # Where AnnData keeps such results.
     cells.uns["cell_type_distances"] = found
-    cells.obsp["profile_distances"] = tp.linkage(points=np.arange(9.0)).pairwise(cells, normalize=True).to_numpy()
+    cells.obsp["profile_distances"] = (
+        tp.linkage(points=np.arange(9.0)).pairwise(cells, normalize=True).to_numpy()
+    )
     cells.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
-    pd.testing.assert_frame_equal(back.uns["cell_type_distances"], found, check_index_type=False, check_column_type=False)
+    pd.testing.assert_frame_equal(
+        back.uns["cell_type_distances"], found, check_index_type=False, check_column_type=False
+    )
     assert back.obsp["profile_distances"].shape == (120, 120)
 
 
 def test_few_cells_of_large_groups_are_drawn(cells):
-    drawn = [tp.Measures.from_anndata(cells, "cell_type", n_cells=5, random_state=seed) for seed in (0, 0, 1)]
+    drawn = [
+        tp.Measures.from_anndata(cells, "cell_type", n_cells=5, random_state=seed)
+        for seed in (0, 0, 1)
+    ]
     counts = [np.diff(measures._rows().indptr).tolist() for measures in drawn]
     assert counts == [[5, 5, 5]] * 3
     rows = [measures._rows() for measures in drawn]
@@ -85,7 +97,10 @@ def test_few_cells_of_large_groups_are_drawn(cells):
 
 
 def test_what_is_not_there_is_named(cells):
-    with pytest.raises(ValueError, match="obs has no column 'celltype'; its columns: 'cell_type', 'donor', 'weight'"):
+    with pytest.raises(
+        ValueError,
+        match="obs has no column 'celltype'; its columns: 'cell_type', 'donor', 'weight'",
+    ):
         tp.Measures.from_anndata(cells, "celltype")
     with pytest.raises(ValueError, match=r"weights have shape \(3,\), expected \(120,\)"):
         tp.Measures.from_anndata(cells, "donor", weights=[1, 2, 3])

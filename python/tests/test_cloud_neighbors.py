@@ -23,7 +23,9 @@ def some_clouds(count: int, dim: int, seed: int, **options: Any) -> tp.Clouds:
 def brute(queries: tp.Clouds, clouds: tp.Clouds, k: int, metric: str) -> tuple[Any, Any]:
     """By solving every pair."""
     table = np.asarray(tp.emd_pairwise(queries, clouds, metric=metric))
-    order = np.lexsort((np.broadcast_to(np.arange(table.shape[1]), table.shape), table), axis=1)[:, :k]
+    order = np.lexsort((np.broadcast_to(np.arange(table.shape[1]), table.shape), table), axis=1)[
+        :, :k
+    ]
     return np.take_along_axis(table, order, axis=1), order
 
 
@@ -37,7 +39,9 @@ def test_neighbors_are_those_of_solving_every_pair(dim: int, metric: str, memory
     distances, numbers, bounds, solved = found.kneighbors(queries, return_bounds=True)
     np.testing.assert_allclose(distances, expected, rtol=1e-9, atol=1e-12)
     table = np.asarray(tp.emd_pairwise(queries, clouds, metric=metric))
-    np.testing.assert_allclose(np.take_along_axis(table, numbers, axis=1), distances, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        np.take_along_axis(table, numbers, axis=1), distances, rtol=1e-9, atol=1e-12
+    )
     left = table.copy()
     np.put_along_axis(left, numbers, np.inf, axis=1)
     assert (bounds <= left.min(axis=1) * (1 + 1e-9) + 1e-12).all()
@@ -59,7 +63,11 @@ def test_lists_stand_for_clouds() -> None:
     found = tp.WassersteinNeighbors(n_neighbors=1).fit(arrays)
     assert found.kneighbors([np.array([[3.9, 4.0]])], return_distance=False).tolist() == [[2]]
     pairs = [(None, points) for points in arrays]
-    assert tp.WassersteinNeighbors(n_neighbors=1).fit(pairs).kneighbors(pairs)[1].tolist() == [[0], [1], [2]]
+    assert tp.WassersteinNeighbors(n_neighbors=1).fit(pairs).kneighbors(pairs)[1].tolist() == [
+        [0],
+        [1],
+        [2],
+    ]
     assert found.n_features_in_ == 2 and found.n_samples_fit_ == 3
 
 
@@ -123,7 +131,9 @@ def test_mass_may_be_left_behind(penalty: float, metric: str, tmp_path: Any) -> 
 
     def unequal(count: int) -> tp.Clouds:
         sizes = rng.integers(0, 7, count)
-        return tp.Clouds([(rng.random(n) * 3, rng.integers(0, 9, (n, 2)) / 3.0) for n in sizes], empty=True)
+        return tp.Clouds(
+            [(rng.random(n) * 3, rng.integers(0, 9, (n, 2)) / 3.0) for n in sizes], empty=True
+        )
 
     clouds, queries = unequal(40), unequal(6)
     found = tp.WassersteinNeighbors(metric=metric, penalty=penalty, n_neighbors=7).fit(clouds)
@@ -151,21 +161,25 @@ def test_penalties_are_for_clouds() -> None:
 
 def test_dask_asks_in_blocks_and_parts(tmp_path: Any) -> None:
     pytest.importorskip("distributed")
-    import treeport.dask
+    from treeport import dask
 
     clouds, queries = some_clouds(50, 2, 11), some_clouds(9, 2, 12)
     whole = tp.WassersteinNeighbors(n_neighbors=4).fit(clouds)
     expected = whole.kneighbors(queries)
-    found = tp.dask.kneighbors(None, whole, queries, n_neighbors=4, chunks=4, return_bounds=True)
+    found = dask.kneighbors(None, whole, queries, n_neighbors=4, chunks=4, return_bounds=True)
     for a, b in zip(expected, found):
         np.testing.assert_array_equal(a, b.compute(scheduler="threads"))
     parts = [tp.WassersteinNeighbors().fit(clouds[:20]), tp.WassersteinNeighbors().fit(clouds[20:])]
     parts[1].save(tmp_path / "second.index")
-    distances, _ = tp.dask.kneighbors(None, [parts[0], tmp_path / "second.index"], queries, n_neighbors=4)
-    np.testing.assert_allclose(distances.compute(scheduler="threads"), expected[0], rtol=1e-9, atol=1e-12)
+    distances, _ = dask.kneighbors(
+        None, [parts[0], tmp_path / "second.index"], queries, n_neighbors=4
+    )
+    np.testing.assert_allclose(
+        distances.compute(scheduler="threads"), expected[0], rtol=1e-9, atol=1e-12
+    )
     other = tp.WassersteinNeighbors(metric="manhattan").fit(clouds)
     with pytest.raises(ValueError, match="part 1"):
-        tp.dask.kneighbors(None, [parts[0], other], queries)
+        dask.kneighbors(None, [parts[0], other], queries)
 
 
 def test_angles_go_round() -> None:
@@ -185,7 +199,9 @@ def test_the_largest_difference_counts() -> None:
     clouds = some_clouds(40, 3, 6)
     found = tp.WassersteinNeighbors(metric="chebyshev", n_neighbors=5).fit(clouds)
     expected, _ = brute(some_clouds(4, 3, 7), clouds, 5, "chebyshev")
-    np.testing.assert_allclose(found.kneighbors(some_clouds(4, 3, 7))[0], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        found.kneighbors(some_clouds(4, 3, 7))[0], expected, rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "chebyshev", "manhattan"])
@@ -218,3 +234,14 @@ def test_nearest_diagrams(metric: str, tmp_path: Any) -> None:
     found.add(new)
     near = found.kneighbors(new)[0]
     np.testing.assert_allclose(near[:, 0], 0.0, atol=1e-12)
+
+
+def test_no_queries_have_as_many_neighbors_as_others() -> None:
+    index = tp.WassersteinNeighbors(n_neighbors=2).fit(some_clouds(5, 2, 0))
+    index.remove([3])
+    none = some_clouds(4, 2, 1)[:0]
+    for k, columns in [(None, 2), (1, 1), (9, 4)]:
+        distances, numbers = index.kneighbors(none, k)
+        assert distances.shape == numbers.shape == (0, columns)
+        assert index.kneighbors(some_clouds(4, 2, 1), k)[0].shape == (4, columns)
+        assert numbers.dtype == np.int64

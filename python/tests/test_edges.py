@@ -32,7 +32,9 @@ def test_points_whose_squares_overflow_are_measured_by_every_door():
     np.testing.assert_allclose(near.kneighbors(rows[:1], 3)[0], [[0, 3e200, 5e200]])
     many = np.random.default_rng(0).normal(size=(300, 3))
     far = tp.emd_pairs(np.eye(300), [(k, k + 1) for k in range(299)], points=many * 2.0**700)
-    np.testing.assert_allclose(far, np.linalg.norm(np.diff(many, axis=0), axis=1) * 2.0**700, rtol=1e-12)
+    np.testing.assert_allclose(
+        far, np.linalg.norm(np.diff(many, axis=0), axis=1) * 2.0**700, rtol=1e-12
+    )
     with pytest.raises(ValueError, match="is inf; distances must be finite"):
         tp.emd([1, 0], [0, 1], points=[[1.7e308], [-1.7e308]])
 
@@ -90,7 +92,9 @@ def test_no_masses_are_equal_masses():
     assert tp.emd(None, None, cost) == equal
     assert tp.emd(None, np.full(7, 1 / 7), cost) == equal
     assert tp.emd(None, None, x, y) == pytest.approx(equal)
-    assert tp.emd(None, [1, 0, 0, 0], points=x) == pytest.approx(tp.emd(np.full(4, 0.25), [1, 0, 0, 0], points=x))
+    assert tp.emd(None, [1, 0, 0, 0], points=x) == pytest.approx(
+        tp.emd(np.full(4, 0.25), [1, 0, 0, 0], points=x)
+    )
     assert tp.sinkhorn(None, None, cost) == tp.sinkhorn(np.full(4, 1 / 4), np.full(7, 1 / 7), cost)
     assert tp.emd_pairs([(None, x), (None, y)], [(0, 1)])[0] == pytest.approx(equal)
     assert tp.emd_pairwise([(None, x)], [(None, y)])[0, 0] == pytest.approx(equal)
@@ -101,7 +105,11 @@ def test_what_other_packages_take_gets_an_error_that_shows_the_way():
     events = [np.ones((4, 3)), np.ones((5, 3))]
     with pytest.raises(ValueError, match=r"emd\(x\[:, 0\], y\[:, 0\], x\[:, 1:\], y\[:, 1:\]\)"):
         tp.emd(*events, points=x)
-    for call in (lambda: tp.emd_pairs(events, [(0, 1)]), lambda: tp.emd_pairwise(events), lambda: tp.Measures(events)):
+    for call in (
+        lambda: tp.emd_pairs(events, [(0, 1)]),
+        lambda: tp.emd_pairwise(events),
+        lambda: tp.Measures(events),
+    ):
         with pytest.raises(ValueError, match=r'Clouds\(events, weights="first"\)'):
             call()
 
@@ -114,8 +122,12 @@ def test_pairs_go_by_names():
     by_number = tp.emd_pairs(FRAME, [(0, 2), (1, 2)], points=POINTS)
     for rows in (FRAME, tp.Measures(FRAME)):
         assert (tp.emd_pairs(rows, [("S1", "S3"), ("S2", "S3")], points=POINTS) == by_number).all()
-    assert (tp.emd_pairs(FRAME, pd.DataFrame([["S1", "S3"], ["S2", "S3"]]), points=POINTS) == by_number).all()
-    with pytest.raises(ValueError, match="pair 1 names S9, and no measure is called so; there are 3, such as S1"):
+    assert (
+        tp.emd_pairs(FRAME, pd.DataFrame([["S1", "S3"], ["S2", "S3"]]), points=POINTS) == by_number
+    ).all()
+    with pytest.raises(
+        ValueError, match="pair 1 names S9, and no measure is called so; there are 3, such as S1"
+    ):
         tp.emd_pairs(FRAME, [("S1", "S3"), ("S2", "S9")], points=POINTS)
     with pytest.raises(ValueError, match="the measures have no names"):
         tp.emd_pairs(np.eye(3), [("S1", "S3")], points=POINTS)
@@ -151,7 +163,10 @@ def test_a_measure_without_mass_is_fine_where_a_penalty_is_given():
         assert tp.emd(np.array(a, float), np.array(b, float), points=points, penalty=1.5) == value
         assert tp.emd(a, b, points, points, penalty=1.5) == value
         assert tp.emd_pairs([a, b], [(0, 1)], points=points, penalty=1.5)[0] == value
-        assert tp.emd_pairs(np.array([a, b], float), np.array([(0, 1)]), points=points, penalty=1.5)[0] == value
+        assert (
+            tp.emd_pairs(np.array([a, b], float), np.array([(0, 1)]), points=points, penalty=1.5)[0]
+            == value
+        )
         assert tp.emd_pairwise([a], [b], cost=cost, penalty=1.5)[0, 0] == value
         assert tp.emd_pairs([(a, points), (b, points)], [(0, 1)], penalty=1.5)[0] == value
         with pytest.raises(ValueError, match="mass"):
@@ -179,5 +194,7 @@ def test_tiny_penalties_keep_their_digits_on_trees():
         assert ours == pytest.approx(a.sum() + b.sum() + found.fun, abs=1e-5), trial
         assert ours == pytest.approx(tp.emd(a, b, short, penalty=1.0), rel=1e-9, abs=1e-13), trial
     star = tp.Tree.from_newick("(a:1,b:1,c:1);")
-    assert star.distance([0.3, 0, 0], [0, 0.1, 0.2], penalty=1e-20) == pytest.approx(6e-21, rel=1e-12)
+    assert star.distance([0.3, 0, 0], [0, 0.1, 0.2], penalty=1e-20) == pytest.approx(
+        6e-21, rel=1e-12
+    )
     assert star.distance([0.3, 0, 0], [0, 0.1, 0.2], penalty=0) == 0

@@ -24,11 +24,11 @@ def sets(rng, points, support, count):
 # tree not at "arcs" either.
 @pytest.mark.parametrize("method", ["additive", "forest"])
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "sqeuclidean"])
-def test_bounds_hold_on_hundreds_of_pairs(rng, method, metric):
-    points = rng.normal(size=(120, 3))
+def test_bounds_hold_on_hundreds_of_pairs(rng, method, metric, options_of):
+    points, options = rng.normal(size=(120, 3)), options_of(method, n_trees=4, epochs=3)
     for support in (6, 70):
         A, B = sets(rng, 120, support, 60), sets(rng, 120, support, 60)
-        tw = tp.TreeWasserstein(points, metric=metric, method=method, n_trees=4, epochs=3, n_pairs=40)
+        tw = tp.TreeWasserstein(points, metric=metric, method=method, n_pairs=40, **options)
         tw.fit(A)
         pairs = np.stack([np.arange(60), np.arange(60, 120)], axis=1)
         judge = tp.emd_pairs(np.vstack([A, B]), pairs, points=points, metric=metric)
@@ -64,7 +64,9 @@ def test_estimates_agree_with_another_solver(rng):
 
 # Supports of 150 are far too large to be solved exactly at "arcs": a matrix here promises nothing, so that shared mass may
 # have to move.
-@pytest.mark.parametrize("kind", ["euclidean", "manhattan", "cosine", "sqeuclidean", "matrix", "wide"])
+@pytest.mark.parametrize(
+    "kind", ["euclidean", "manhattan", "cosine", "sqeuclidean", "matrix", "wide"]
+)
 def test_sweeps_bound_what_another_solver_finds(rng, kind):
     ot = pytest.importorskip("ot")
     points = rng.normal(size=(400, 60 if kind == "wide" else 3))
@@ -106,14 +108,16 @@ def test_labels_calibrate_the_levels(rng, tmp_path):
     tw = tp.TreeWasserstein(points, method="single", scale=False, n_pairs=60).fit(A)
     kept = tw.calibration_
     assert kept["exact"] == 1.0 and kept["tree"] > 1 > kept["flow"]
-    np.testing.assert_allclose(tw.estimate(A, B, "tree"), kept["tree"] * tw.paired(A, B), rtol=1e-12)
+    np.testing.assert_allclose(
+        tw.estimate(A, B, "tree"), kept["tree"] * tw.paired(A, B), rtol=1e-12
+    )
     judge = tw.estimate(A, B, accuracy="exact")
     assert np.median(tw.estimate(A, B, "flow") / judge) == pytest.approx(1, abs=0.1)
     # A file remembers it; a tree alone has none, and there a plan costs no less than the best.
     tw.save(tmp_path / "model", with_metric=False)
     back = tp.load(tmp_path / "model").set_params(points=points)
     assert (back.estimate(A, B, "flow") == tw.estimate(A, B, "flow")).all()
-    tw.tree_.save(tmp_path / "model")
+    tw.model_.save(tmp_path / "model")
     tw = tp.load(tmp_path / "model").set_params(points=points)
     assert tw.calibration_ is None
     assert (tw.estimate(A, B, "flow") >= judge * (1 - 1e-9)).all()
@@ -124,11 +128,13 @@ def test_what_is_loaded_answers_as_what_was_fitted(rng, method, tmp_path):
     points = rng.normal(size=(60, 3))
     A, B = sets(rng, 60, 30, 25), sets(rng, 60, 30, 25)
     cost = tp.TreeWasserstein(points, method="single").fit(A)  # any matrix will do
-    cost = cost.tree_.pairwise(np.eye(60))
+    cost = cost.model_.pairwise(np.eye(60))
     graph = nx.connected_watts_strogatz_graph(60, 4, 0.3, seed=1)
     for number, (u, v) in enumerate(graph.edges):
         graph.edges[u, v]["weight"] = number % 5
-    frame = pd.DataFrame(A, columns=[f"word {k}" for k in range(60)])
+    frame, other = (
+        pd.DataFrame(masses, columns=[f"word {k}" for k in range(60)]) for masses in (A, B)
+    )
     for ground in (
         {"points": points, "metric": "cosine"},
         {"cost": cost},
@@ -136,24 +142,25 @@ def test_what_is_loaded_answers_as_what_was_fitted(rng, method, tmp_path):
         {"graph": graph},
         {},
     ):
-        rows = frame if "graph" not in ground else A
+        rows, others = (A, B) if "graph" in ground else (frame, other)
         tw = tp.TreeWasserstein(**ground, method=method, n_trees=3 if method == "forest" else None)
         tw.fit(rows)
         tw.save(tmp_path / "whole")
         back = tp.load(tmp_path / "whole")
         assert back.calibration_ == tw.calibration_
         for level in (*LEVELS, 0.05):
-            assert (back.estimate(A, B, level) == tw.estimate(A, B, level)).all()
-            for ours, theirs in zip(back.bounds(A, B, level), tw.bounds(A, B, level)):
+            estimate = tw.estimate(rows, others, level)
+            assert (back.estimate(A, B, level) == estimate).all()
+            for ours, theirs in zip(back.bounds(A, B, level), tw.bounds(rows, others, level)):
                 assert (ours == theirs).all()
-        assert back.score(A) == tw.score(A)
-        assert back._model.names == tw._model.names
+        assert back.score(A) == tw.score(rows)
+        assert back.model_.names == tw.model_.names
         if "graph" not in ground:
             shuffled = frame[frame.columns[::-1]]
-            assert (back.estimate(shuffled, B) == tw.estimate(A, B)).all()
+            assert (back.estimate(shuffled, B) == tw.estimate(frame, other)).all()
         # Fitted again on what came from the file, it is the same again.
         again = back.set_params(method=method, n_trees=tw.n_trees).fit(rows)
-        assert again._model == tw._model
+        assert again.model_ == tw.model_
 
 
 def test_another_ground_metric_is_noticed(words, documents):
@@ -195,7 +202,14 @@ def test_verbose_shows_bars(words, documents, capsys):
 
 @pytest.mark.parametrize(
     ("accuracy", "shown"),
-    [("high", "high"), ("approximate", "approximate"), (-0.1, "-0.1"), (float("nan"), "NaN"), (None, "None"), (True, "True")],
+    [
+        ("high", "high"),
+        ("approximate", "approximate"),
+        (-0.1, "-0.1"),
+        (float("nan"), "NaN"),
+        (None, "None"),
+        (True, "True"),
+    ],
 )
 def test_bad_accuracies_are_named(documents, accuracy, shown):
     tw = tp.TreeWasserstein(epochs=1).fit(documents)

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
-
 import treeport as tp
+from scipy.spatial.distance import cdist
 from treeport import _core, _extended
 
 
@@ -23,7 +22,9 @@ def test_old_distances_stay_and_new_points_are_like_their_neighbors(fitted, meth
     tw = tp.TreeWasserstein(points=points[:50], method=method, n_pairs=60).fit(rows[:, :50])
     larger = tw.extend(points[50:])
     wide = np.hstack([rows[:, :50], np.zeros((80, 10))])
-    np.testing.assert_allclose(larger.pairwise(wide), tw.pairwise(rows[:, :50]), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        larger.pairwise(wide), tw.pairwise(rows[:, :50]), rtol=1e-9, atol=1e-12
+    )
     # Better than a guess: all mass of new points where their nearest old point is would be one.
     exact = tp.emd_pairs(rows / rows.sum(1, keepdims=True), [(0, 1), (2, 3), (4, 5)], points=points)
     guess = larger.paired(rows[[0, 2, 4]], rows[[1, 3, 5]])
@@ -34,14 +35,20 @@ def test_old_distances_stay_and_new_points_are_like_their_neighbors(fitted, meth
 
 def test_trees_take_distances(fitted):
     points, rows, tw = fitted
-    by_distances = tw.tree_.extend(cdist(points[50:], points[:50]))
-    assert by_distances == tw.tree_.extend(cdist(points[50:], points[:50]), n_jobs=1)
-    assert by_distances.n_points == tw.extend(points[50:]).tree_.n_points
+    by_distances = tw.model_.extend(cdist(points[50:], points[:50]))
+    assert by_distances == tw.model_.extend(cdist(points[50:], points[:50]), n_jobs=1)
+    assert by_distances.n_points == tw.extend(points[50:]).model_.n_points
 
 
 def test_any_number_of_threads_gives_the_same_tree(fitted):
     points, rows, _ = fitted
-    trees = [tp.TreeWasserstein(points=points[:50], n_pairs=60, n_jobs=n).fit(rows[:, :50]).extend(points[50:]).tree_ for n in (1, 2)]
+    trees = [
+        tp.TreeWasserstein(points=points[:50], n_pairs=60, n_jobs=n)
+        .fit(rows[:, :50])
+        .extend(points[50:])
+        .model_
+        for n in (1, 2)
+    ]
     assert trees[0] == trees[1]
 
 
@@ -57,12 +64,17 @@ def errors_of(model, rows, points, old):
 def test_measures_wholly_on_new_points_are_not_too_near(recwarn):
     # Groups of 100 normal points in R¹⁰, means a little apart: −0.11 and −0.25 where new points do not see each other.
     rng = np.random.default_rng(0)
-    points = np.concatenate([0.1 * rng.normal(size=10) + rng.normal(size=(100, 10)) for _ in range(12)])
+    points = np.concatenate(
+        [0.1 * rng.normal(size=10) + rng.normal(size=(100, 10)) for _ in range(12)]
+    )
     rows = np.kron(np.eye(12), np.full((1, 100), 0.01))
     tw = tp.TreeWasserstein(points=points[:1000]).fit(rows[:10, :1000])
     assert tw.support_ == 100
     assert np.abs(errors_of(tw.extend(points[1000:]), rows, points, 10)[1:]).max() < 0.06
-    assert np.abs(errors_of(tw.extend(points[1000:], measures=rows), rows, points, 10)[1:]).max() < 0.03
+    assert (
+        np.abs(errors_of(tw.extend(points[1000:], measures=rows), rows, points, 10)[1:]).max()
+        < 0.03
+    )
     assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]
     with pytest.raises(ValueError, match="live on 1200 points, the tree or metric on 1100"):
         tw.extend(points[1000:1100], measures=rows)
@@ -74,9 +86,15 @@ def test_names_are_asked_for_and_kept():
     assert larger.names == ["cat", "dog", "bird", "wolf", "owl"]
     for call, said in [
         (lambda: tree.extend([[3.0, 1.0, 6.0]]), "give `names`"),
-        (lambda: tree.extend([[3.0, 1.0, 6.0]], names=["cat"]), "there is a point called cat already"),
+        (
+            lambda: tree.extend([[3.0, 1.0, 6.0]], names=["cat"]),
+            "there is a point called cat already",
+        ),
         (lambda: tree.extend([[3.0, 1.0, 6.0]], names=["a", "b"]), "2 names for 1 new points"),
-        (lambda: tree.extend([[3.0, 1.0]], names=["wolf"]), "2 columns; one is needed for each of 3 points"),
+        (
+            lambda: tree.extend([[3.0, 1.0]], names=["wolf"]),
+            "2 columns; one is needed for each of 3 points",
+        ),
         (lambda: tree.extend([[3.0, -1.0, 2.0]], names=["wolf"]), "-1 away from point 1"),
     ]:
         with pytest.raises(ValueError, match=said):
@@ -94,6 +112,7 @@ def test_what_cannot_be_extended_says_why(fitted):
         other.extend(points[50:])
 
 
+@pytest.mark.filterwarnings("error")  # as of scikit-learn about names of features
 def test_names_of_frames(fitted):
     pandas = pytest.importorskip("pandas")
     points, rows, _ = fitted
@@ -102,8 +121,10 @@ def test_names_of_frames(fitted):
     tw = tp.TreeWasserstein(points=points[:50], n_pairs=20).fit(frame)
     larger = tw.extend(pandas.DataFrame(points[50:], index=names[50:]))
     whole = pandas.DataFrame(rows, columns=names)
-    assert larger.tree_.names == names
-    np.testing.assert_array_equal(larger.pairwise(whole), larger.tree_.pairwise(whole, normalize=True))
+    assert larger.model_.names == names
+    np.testing.assert_array_equal(
+        larger.pairwise(whole), larger.model_.pairwise(whole, normalize=True)
+    )
 
 
 def test_haversine_is_that_of_scikit_learn():
@@ -147,8 +168,10 @@ def test_distances_outside_their_bounds_are_warned_of():
     rng = np.random.default_rng(3)
     old, rows = rng.normal(size=(40, 2)), rng.poisson(0.5, size=(30, 40)) + np.eye(30, 40)
     larger = tp.TreeWasserstein(points=old, epochs=5).fit(rows).extend(rng.normal(size=(20, 2)))
-    larger._set_model(larger.tree_.scaled(0.1)._raw)
-    with pytest.warns(tp.ExtendedTreeWarning, match="of 32 sampled pairs .* factor of [0-9.e+]+ in the median"):
+    larger._set_model(larger.model_.scaled(0.1)._raw)
+    with pytest.warns(
+        tp.ExtendedTreeWarning, match="of 32 sampled pairs .* factor of [0-9.e+]+ in the median"
+    ):
         _extended._tell(_extended._factors(larger, _extended._sampled(np.arange(40, 60), 60)), 1.0)
 
 

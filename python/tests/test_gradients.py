@@ -29,7 +29,9 @@ def drawn(rng, count=4, n=5, m=7, d=3):
 
 def solved(a, b, x, y, metric="euclidean", period=None, **options):
     geometry = metric if period is None else (metric, period)
-    return _gradients.solve_batch(a, b, lambda i: (x[i], y[i], geometry), plans=True, rates=True, **options)
+    return _gradients.solve_batch(
+        a, b, lambda i: (x[i], y[i], geometry), plans=True, rates=True, **options
+    )
 
 
 def slope(value, array, place):
@@ -53,8 +55,14 @@ def test_in_points_as_central_differences(rng, metric, period):
     for i in range(len(a)):
         options = {"metric": metric, "period": period}
         assert batch.values[i] == tp.emd(a[i], b[i], x[i], y[i], **options)
-        judge_x = [slope(lambda moved: tp.emd(a[i], b[i], moved, y[i], **options), x[i], k) for k in np.ndindex(x[i].shape)]
-        judge_y = [slope(lambda moved: tp.emd(a[i], b[i], x[i], moved, **options), y[i], k) for k in np.ndindex(y[i].shape)]
+        judge_x = [
+            slope(lambda moved: tp.emd(a[i], b[i], moved, y[i], **options), x[i], k)
+            for k in np.ndindex(x[i].shape)
+        ]
+        judge_y = [
+            slope(lambda moved: tp.emd(a[i], b[i], x[i], moved, **options), y[i], k)
+            for k in np.ndindex(y[i].shape)
+        ]
         close(of_x[i].ravel(), judge_x)
         close(of_y[i].ravel(), judge_y)
 
@@ -99,15 +107,15 @@ def test_in_masses_of_a_matrix_where_some_rows_have_none(rng):
 
 def test_mass_that_arrives_comes_from_points_with_mass():
     """The other point without mass must not lower the rate."""
-    solution = tp.solve([1.0, 0.0], [0.5, 0.5, 0.0], [[0.0], [10.0]], [[0.0], [1.0], [10.0]], rates=True)
+    solution = tp.solve(
+        [1.0, 0.0], [0.5, 0.5, 0.0], [[0.0], [10.0]], [[0.0], [1.0], [10.0]], rates=True
+    )
     _, of_b = solution.rates
     np.testing.assert_allclose(of_b - of_b[0], [0.0, 1.0, 10.0])
     u, v = solution.potentials
     assert u[1] + v[2] <= 1e-12
     with pytest.raises(ValueError, match="rates=True"):
         tp.solve([1.0], [1.0], [[2.0]]).rates
-    with pytest.raises(ValueError, match="no potentials with a mass"):
-        tp.solve([1.0], [1.0], [[2.0]], mass=0.5, rates=True)
 
 
 def test_in_points_only_what_is_asked_for(rng):
@@ -151,7 +159,10 @@ def test_in_masses_as_central_differences(rng):
         for k in range(b.shape[1] - 1):
             step = np.zeros(b.shape[1])
             step[[k, -1]] = STEP, -STEP
-            close(of_b[i, k] - of_b[i, -1], (value(b[i] + step, a[i]) - value(b[i] - step, a[i])) / (2 * STEP))
+            close(
+                of_b[i, k] - of_b[i, -1],
+                (value(b[i] + step, a[i]) - value(b[i] - step, a[i])) / (2 * STEP),
+            )
 
 
 def test_mass_that_arrives_at_an_empty_point(rng):
@@ -195,7 +206,9 @@ def test_kinks_have_documented_subgradients():
 def test_lengths_that_squares_have_no_room_for():
     for scale in (1e200, 1e-200, 5e-324):
         left, right = scale * np.array([[3.0, 4.0]]), np.zeros((1, 2))
-        np.testing.assert_allclose(_gradients.slopes_of(left, right, "euclidean")[0], [[0.6, 0.8]], rtol=1e-15)
+        np.testing.assert_allclose(
+            _gradients.slopes_of(left, right, "euclidean")[0], [[0.6, 0.8]], rtol=1e-15
+        )
     left, right = 1e200 * np.array([[1.0, 0.0]]), 1e-200 * np.array([[1.0, 1.0]])
     of_left, of_right = _gradients.slopes_of(left, right, "cosine")
     np.testing.assert_allclose(1e200 * of_left, [[0.0, -(0.5**0.5)]], atol=1e-15)
@@ -223,10 +236,14 @@ def test_totals_that_rounding_explains_are_made_equal():
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_give_the_same_and_the_first_error_wins(rng, threads):
-    a, b, x, y = drawn(rng, count=6, n=70, m=70, d=2)  # too many pairs to be solved one after the other
+    a, b, x, y = drawn(
+        rng, count=6, n=70, m=70, d=2
+    )  # too many pairs to be solved one after the other
     batch = solved(a, b, x, y, threads=threads)
     assert batch.values.tolist() == [tp.emd(*of_one) for of_one in zip(a, b, x, y)]
-    wanted = [tp.emd(*of_one, return_plan=True, return_potentials=True) for of_one in zip(a, b, x, y)]
+    wanted = [
+        tp.emd(*of_one, return_plan=True, return_potentials=True) for of_one in zip(a, b, x, y)
+    ]
     for i, (_, plan, (u, v)) in enumerate(wanted):
         mine = batch.plans.problem == i
         dense = np.zeros((70, 70))
@@ -234,7 +251,9 @@ def test_threads_give_the_same_and_the_first_error_wins(rng, threads):
         assert np.array_equal(dense, plan.toarray())
         assert np.array_equal(batch.rates[0][i], u) and np.array_equal(batch.rates[1][i], v)
     b[4, 3], a[2, 1] = np.nan, -1
-    with pytest.raises(ValueError, match="^batch entry 2: measure 0 has mass -1 at point 1; masses must be"):
+    with pytest.raises(
+        ValueError, match="^batch entry 2: measure 0 has mass -1 at point 1; masses must be"
+    ):
         solved(a, b, x, y, threads=threads)
 
 
@@ -242,7 +261,9 @@ def test_nothing_is_a_batch():
     none = np.empty((0, 3))
     batch = _gradients.solve_batch(none, none, lambda i: None, plans=True, rates=True)
     assert len(batch.values) == len(batch.plans.mass) == len(batch.rates[0]) == 0
-    of_x, of_y = _gradients.in_points(batch.plans, np.empty((0, 3, 2)), np.empty((0, 3, 2)), "euclidean")
+    of_x, of_y = _gradients.in_points(
+        batch.plans, np.empty((0, 3, 2)), np.empty((0, 3, 2)), "euclidean"
+    )
     assert of_x.shape == of_y.shape == (0, 3, 2)
 
 
@@ -272,3 +293,65 @@ def test_an_interrupt_ends_the_work_on_all_threads(rng, monkeypatch):
         solved(a, b, x, y, threads=2)
     assert len(begun) == len(stopped) == 2, "the other problems are never begun"
     assert not any(thread.is_alive() for thread in begun)
+
+
+RELAXED = {
+    "penalty": {"penalty": 0.9},
+    "penalties": {"penalty": (np.linspace(0.3, 2.0, 5), np.linspace(1.5, 0.2, 7))},
+    "mass": {"mass": 0.37},
+}
+
+
+@pytest.mark.parametrize("metric, period", GEOMETRIES)
+@pytest.mark.parametrize("kind", RELAXED)
+def test_relaxed_as_central_differences(rng, metric, period, kind):
+    a, b, x, y = drawn(rng)
+    b, relaxed, options = 1.3 * b, RELAXED[kind], {"metric": metric, "period": period}
+    batch = solved(a, b, x, y, metric, period, relaxed=lambda i: relaxed)
+    of_x, of_y = _gradients.in_points(batch.plans, x, y, metric, period)
+    rest_a, rest_b = _gradients.in_penalties(batch.plans, a, b)
+    for i in range(len(a)):
+
+        def emd(a=a[i], b=b[i], x=x[i], y=y[i], relaxed=relaxed):
+            return tp.emd(a, b, x, y, **options, **relaxed)
+
+        def judge(value, array):
+            return [slope(value, array, place) for place in np.ndindex(array.shape)]
+
+        assert batch.values[i] == emd()
+        close(batch.rates[0][i], judge(lambda moved: emd(a=moved), a[i]))
+        close(batch.rates[1][i], judge(lambda moved: emd(b=moved), b[i]))
+        close(of_x[i].ravel(), judge(lambda moved: emd(x=moved), x[i]))
+        close(of_y[i].ravel(), judge(lambda moved: emd(y=moved), y[i]))
+        if kind == "mass":
+            of_mass = (emd(relaxed={"mass": 0.37 + STEP}) - emd(relaxed={"mass": 0.37 - STEP})) / (
+                2 * STEP
+            )
+            close(2 * batch.penalties[i], of_mass)
+        elif kind == "penalty":
+            value = slope(lambda one: emd(relaxed={"penalty": float(one[0])}), np.array([0.9]), 0)
+            close(rest_a[i].sum() + rest_b[i].sum(), value)
+        else:
+            left, right = relaxed["penalty"]
+            close(rest_a[i], judge(lambda one: emd(relaxed={"penalty": (one, right)}), left))
+            close(rest_b[i], judge(lambda one: emd(relaxed={"penalty": (left, one)}), right))
+
+
+@pytest.mark.parametrize("kind", RELAXED)
+def test_relaxed_rates_where_some_points_have_no_mass(rng, kind):
+    """Mass that arrives, and mass that leaves."""
+    a, b, x, y = drawn(rng, count=8)
+    a, b, relaxed = with_zeros(rng, a), 1.3 * with_zeros(rng, b), RELAXED[kind]
+    batch = solved(a, b, x, y, relaxed=lambda i: relaxed)
+    for i in range(len(a)):
+        for side, masses in enumerate((a[i], b[i])):
+
+            def value(masses):
+                pair = (masses, b[i]) if side == 0 else (a[i], masses)
+                return tp.emd(*pair, x[i], y[i], **relaxed)
+
+            for place in range(len(masses)):
+                more = masses.copy()
+                more[place] += STEP
+                change = (value(more) - value(masses)) / STEP
+                np.testing.assert_allclose(batch.rates[side][i][place], change, atol=1e-6)

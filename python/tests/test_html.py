@@ -30,15 +30,15 @@ def test_trees_and_forests_are_shown(rng):
 
 
 @pytest.mark.parametrize("method", ["auto", "additive", "average", "forest"])
-def test_what_is_fitted_is_shown(words, documents, tmp_path, method):
-    tw = tp.TreeWasserstein(words, method=method, epochs=2)
+def test_what_is_fitted_is_shown(words, documents, tmp_path, method, options_of):
+    tw = tp.TreeWasserstein(words, method=method, **options_of(method, epochs=2))
     assert "<style>" in tw._repr_mimebundle_()["text/html"]  # scikit-learn's diagram
     page = tw.fit(documents)._repr_mimebundle_()["text/html"]
     said = texts(page)
     assert "<style>" not in page and method in said and f"{tw.n_pairs_:,}" in said
     if method == "auto":
         assert f"{100 * tw.stage_errors_[tw.stage_]:.1f} %" in said
-    assert ("mean of" in said) == (method == "forest")
+    assert ("mean of" in said) == hasattr(tw, "forest_")
     assert page == tw._repr_html_()
     tw.save(tmp_path / "model.tree")
     assert "TreeWasserstein" in texts(tp.load(tmp_path / "model.tree")._repr_html_())

@@ -18,13 +18,15 @@ def test_data_frames_name_the_points(words, documents):
     points = pd.DataFrame(words, index=names, columns=["x", "y"])
     tw = tp.TreeWasserstein(points, epochs=3).fit(frame)
     plain = tp.TreeWasserstein(words, epochs=3).fit(documents)
-    assert tw.tree_.names == names == list(tw.feature_names_in_)
-    assert "word3:" in tw.tree_.to_newick()
+    assert tw.model_.names == names == list(tw.feature_names_in_)
+    assert "word3:" in tw.model_.to_newick()
     assert (tw.pairwise(frame).to_numpy() == plain.pairwise(documents)).all()
     assert tw.distance(frame.iloc[0], frame.iloc[1]) == plain.distance(*documents[:2])
     assert tp.linkage(points=points, names=points.index).names == names
     assert (tw.transform(frame[names[::-1]]) != tw.transform(frame)).nnz == 0
-    with pytest.raises(ValueError, match="feature names"):  # points without names: as in scikit-learn
+    with pytest.raises(
+        ValueError, match="feature names"
+    ):  # points without names: as in scikit-learn
         tp.TreeWasserstein(words, epochs=3).fit(frame).transform(frame[names[::-1]])
 
 
@@ -32,7 +34,7 @@ def test_every_kind_of_ground_metric_gives_the_same_tree(words, documents):
     distances = pdist(words)
     complete = nx.from_numpy_array(squareform(distances))
     trees = [
-        tp.TreeWasserstein(epochs=3, **ground).fit(documents).tree_
+        tp.TreeWasserstein(epochs=3, **ground).fit(documents).model_
         for ground in [
             {"points": words},
             {"cost": distances},
@@ -58,7 +60,9 @@ def test_nodes_of_a_graph_may_have_any_name():
 
 def test_lengths_of_edges_have_the_name_that_weight_says():
     graph = nx.path_graph(4)
-    with pytest.raises(ValueError, match="edge from 0 to 1 has no attribute 'weight' .it has: none.*`weight=None`"):
+    with pytest.raises(
+        ValueError, match="edge from 0 to 1 has no attribute 'weight' .it has: none.*`weight=None`"
+    ):
         tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph)
     assert tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph, weight=None) == 3.0
     for u, v in graph.edges:
@@ -69,8 +73,10 @@ def test_lengths_of_edges_have_the_name_that_weight_says():
     assert tp.emd_pairs(np.eye(4), [(0, 2)], graph=graph, weight="length")[0] == 4.0
     tree = tp.linkage(graph=graph, weight="length", method="single")
     assert tree.distance([1, 0, 0, 0], [0, 1, 0, 0]) == 2.0
-    tw = tp.TreeWasserstein(graph=graph, weight="length", method="single", scale=False).fit(np.eye(4))
-    assert tw.tree_ == tree
+    tw = tp.TreeWasserstein(graph=graph, weight="length", method="single", scale=False).fit(
+        np.eye(4)
+    )
+    assert tw.model_ == tree
     graph.add_edge(0, 3)
     with pytest.raises(ValueError, match="edge from 0 to 3 has no attribute 'length'"):
         tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph, weight="length")
@@ -81,12 +87,12 @@ def test_anndata_like_objects_stand_for_what_they_hold(words, documents, rng):
     samples = SimpleNamespace(X=sparse.csr_matrix(documents), obsm={})
     tw = tp.TreeWasserstein(cells, epochs=3).fit(samples)
     plain = tp.TreeWasserstein(words, epochs=3).fit(documents)
-    assert tw.tree_ == plain.tree_
+    assert tw.model_ == plain.model_
     assert (tw.transform(samples) != plain.transform(documents)).nnz == 0
     shares = SimpleNamespace(X=documents / documents.sum(axis=1, keepdims=True), obsm={})
-    np.testing.assert_allclose(tw.tree_.pairwise(shares), tw.pairwise(samples), atol=1e-12)
+    np.testing.assert_allclose(tw.model_.pairwise(shares), tw.pairwise(samples), atol=1e-12)
     del cells.obsm["X_pca"]
-    assert tp.TreeWasserstein(cells, epochs=3).fit(samples).tree_.n_points == 25
+    assert tp.TreeWasserstein(cells, epochs=3).fit(samples).model_.n_points == 25
 
 
 def test_points_in_one_dimension_need_no_second_axis():
@@ -113,7 +119,10 @@ def test_directed_graphs_are_refused():
 def test_emd_follows_the_directions_of_a_graph(rng):
     ring = nx.cycle_graph(5, create_using=nx.DiGraph)
     away, back = ([1, 0, 0, 0, 0], [0, 1, 0, 0, 0]), ([0, 1, 0, 0, 0], [1, 0, 0, 0, 0])
-    assert tp.emd(*away, graph=ring, weight=None) == 1.0 and tp.emd(*back, graph=ring, weight=None) == 4.0
+    assert (
+        tp.emd(*away, graph=ring, weight=None) == 1.0
+        and tp.emd(*back, graph=ring, weight=None) == 4.0
+    )
     assert tp.sinkhorn(*back, graph=ring, weight=None) == 4.0
     graph = nx.gnp_random_graph(30, 0.3, seed=2, directed=True)
     for u, v in graph.edges:
@@ -159,7 +168,7 @@ def test_columns_are_matched_by_name(tmp_path):
         assert model.coupling(frame.iloc[0], frame.iloc[1]).toarray()[2, 0] == 1
         assert model.pairwise(frame.to_numpy())[0, 1] == 2  # without names by position
     for columns, said in [
-        (["bird", "cat", "fish"], "1 of 3 columns are called as no point is, such as fish"),
+        (["bird", "cat", "fish"], "1 of 3 columns name no point, such as fish"),
         (["bird", "cat", "cat"], "the column cat is there twice"),
     ]:
         with pytest.raises(ValueError, match=said):
@@ -169,18 +178,23 @@ def test_columns_are_matched_by_name(tmp_path):
 def test_nodes_are_matched_by_name():
     graph = nx.Graph()
     graph.add_weighted_edges_from([("cat", "dog", 1.0), ("dog", "bird", 4.0)])
-    a, b = pd.Series({"bird": 1.0, "cat": 0, "dog": 0}), pd.Series({"cat": 1.0, "dog": 0, "bird": 0})
+    a, b = (
+        pd.Series({"bird": 1.0, "cat": 0, "dog": 0}),
+        pd.Series({"cat": 1.0, "dog": 0, "bird": 0}),
+    )
     assert tp.emd(a, b, graph=graph) == 5
     frame = pd.DataFrame([a, b])[["bird", "cat", "dog"]]
     assert tp.emd_pairs(frame, [(0, 1)], graph=graph)[0] == 5
     tw = tp.TreeWasserstein(graph=graph).fit(frame)
-    assert tw._model.names == ["cat", "dog", "bird"]
+    assert tw.model_.names == ["cat", "dog", "bird"]
     assert tw.estimate(frame[:1], frame[1:], "exact")[0] == 5
-    with pytest.raises(ValueError, match="1 of 3 columns are called as no point is, such as fish"):
+    with pytest.raises(ValueError, match="1 of 3 columns name no point, such as fish"):
         tp.emd_pairs(frame.rename(columns={"bird": "fish"}), [(0, 1)], graph=graph)
 
 
-@pytest.mark.parametrize("part, value", [("indices", 2**31 - 1), ("indices", -1), ("indptr", 2**31 - 1)])
+@pytest.mark.parametrize(
+    "part, value", [("indices", 2**31 - 1), ("indices", -1), ("indptr", 2**31 - 1)]
+)
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_sparse_matrices_whose_indices_lie_are_refused(part, value, format):
     table = sparse.csr_array(np.ones((4, 4))).asformat(format)
@@ -241,7 +255,9 @@ def test_numbers_may_lie_anywhere_in_memory():
     points, rows = rng.normal(size=(6, 2)), rng.dirichlet(np.ones(6), size=5)
     cost = np.abs(points[:, :1] - points[:, 0])
     pairs = np.array([(0, 1), (2, 3)])
-    assert tp.emd(*unaligned(rows[:2]), points=unaligned(points)) == tp.emd(*rows[:2], points=points)
+    assert tp.emd(*unaligned(rows[:2]), points=unaligned(points)) == tp.emd(
+        *rows[:2], points=points
+    )
     assert tp.emd(*unaligned(rows[:2]), cost=unaligned(cost)) == tp.emd(*rows[:2], cost=cost)
     np.testing.assert_array_equal(
         tp.emd_pairs(unaligned(rows), unaligned(pairs), points=unaligned(points)),
@@ -251,23 +267,28 @@ def test_numbers_may_lie_anywhere_in_memory():
     tw = tp.TreeWasserstein(points=unaligned(points)).fit(
         unaligned(rows), pairs=unaligned(pairs), distances=unaligned(distances)
     )
-    tree = tp.Tree(unaligned(tw.tree_.parents), unaligned(tw.tree_.lengths))
-    np.testing.assert_array_equal(tree.pairwise(unaligned(rows)), tw.tree_.pairwise(rows))
+    tree = tp.Tree(unaligned(tw.model_.parents), unaligned(tw.model_.lengths))
+    np.testing.assert_array_equal(tree.pairwise(unaligned(rows)), tw.model_.pairwise(rows))
     assert tp.Forest([tree, tree], weights=unaligned([1.0, 3.0])).weights.tolist() == [0.25, 0.75]
     near = tree.extend(unaligned(cost[:2]))
     assert near.n_points == 8
     a, b = unaligned(rows[:2])
     assert tp.sinkhorn(a, b, unaligned(cost)) == tp.sinkhorn(*rows[:2], cost)
-    assert tp.sinkhorn(a, b, unaligned(points), unaligned(points)) == tp.sinkhorn(*rows[:2], points, points)
+    assert tp.sinkhorn(a, b, unaligned(points), unaligned(points)) == tp.sinkhorn(
+        *rows[:2], points, points
+    )
     np.testing.assert_array_equal(
-        tree.barycenter(rows, weights=unaligned(np.arange(1.0, 6))), tree.barycenter(rows, weights=range(1, 6))
+        tree.barycenter(rows, weights=unaligned(np.arange(1.0, 6))),
+        tree.barycenter(rows, weights=range(1, 6)),
     )
     collection = tp.WassersteinNeighbors(points).fit(rows).remove(unaligned([1, 3]))
     assert collection.kneighbors(rows[:1], 3)[1].min() == 0
     # What Dask has sent: a census, and a block of rows.
     whole = _blocks.census(tree, True, unaligned(rows))
     expected = _blocks.table(tree, True, rows, whole)
-    np.testing.assert_array_equal(_blocks.table(tree, True, unaligned(rows), unaligned(whole)), expected)
+    np.testing.assert_array_equal(
+        _blocks.table(tree, True, unaligned(rows), unaligned(whole)), expected
+    )
 
 
 def test_what_is_not_aligned_is_never_read():
@@ -275,15 +296,17 @@ def test_what_is_not_aligned_is_never_read():
     with pytest.raises(TypeError, match="not aligned"):
         raw.pairwise_part((rows, unaligned(np.ones((1, 3), dtype=np.int64))), None, 1)
     with pytest.raises(TypeError, match="not aligned"):
-        _core.Measures.dense(unaligned(np.eye(2)), False)
+        _core.Measures.dense(unaligned(np.eye(2)), normalize=False)
     # Steps of 12 bytes, which nothing takes where there is one row.
     records = np.zeros(2, dtype=[("mass", np.float64), ("more", np.int32)])["mass"]
-    assert len(_core.Measures.dense(records[:1, None] + 1, False)) == 1
+    assert len(_core.Measures.dense(records[:1, None] + 1, normalize=False)) == 1
     with pytest.raises(TypeError, match="not aligned"):
-        _core.Measures.dense(records[:, None], False)
+        _core.Measures.dense(records[:, None], normalize=False)
 
 
 def test_a_panic_is_an_error_that_can_be_caught():
     raw, rows = tp.Tree.from_newick("((a:1,b:1):2,c:3);")._raw, tp.Measures(np.eye(3))._raw
     with pytest.raises(RuntimeError, match="treeport has a fault, please report this: "):
-        raw.pairwise_into(rows, None, np.zeros((3, 1)), 1)  # room that `pairwise` would have refused
+        raw.pairwise_into(
+            rows, None, np.zeros((3, 1)), 1
+        )  # room that `pairwise` would have refused

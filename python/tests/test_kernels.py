@@ -29,7 +29,9 @@ assert out.tolist() == [2.0] * 4
 def run(script):
     """Runs a script in a process of its own, because the interpreter is chosen when kernels are defined."""
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=600
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,9 @@ def interpreted():
         unless_needed("needs PyTorch and Triton")
     ended = run(LOOP)
     if ended.returncode:  # as that of Triton 3.6 with NumPy 2.5
-        unless_needed(f"Triton's interpreter fails at a plain loop: {ended.stderr.strip().rpartition(chr(10))[2]}")
+        unless_needed(
+            f"Triton's interpreter fails at a plain loop: {ended.stderr.strip().rpartition(chr(10))[2]}"
+        )
 
     def check(script):
         ended = run(script)
@@ -58,14 +62,14 @@ def test_searches_of_large_problems_are_those_of_the_twin(interpreted):
 import contextlib
 import numpy as np
 import torch
-from treeport import _card, _card_cuda
+from treeport._devices import scans, scans_cuda
 
-class OnHost(_card_cuda.Cuda):
+class OnHost(scans_cuda.CudaScanEngine):
     def __init__(self):
-        _card.Engine.__init__(self)
+        scans.ScanEngine.__init__(self)
         self.device = torch.device("cpu")
 
-    def chosen(self):
+    def current(self):
         return contextlib.nullcontext()
 
 rng = np.random.default_rng(0)
@@ -74,7 +78,7 @@ for formula in ("length", "square", "absolutes", "largest"):
         x, y = (rng.normal(size=(size, dim)).astype(np.float32) for size in (n, m))
         prices, rows = rng.normal(size=m).astype(np.float32), rng.permutation(n)[: n // 2]
         found = []
-        for engine in (_card.Engine(), OnHost()):
+        for engine in (scans.ScanEngine(), OnHost()):
             source, target = engine.keep(x), engine.keep(y)
             found.append(engine.nearest(formula, source, rows, target, prices, most, 0.05))
         for ours, theirs in zip(*found):
@@ -87,10 +91,10 @@ for formula in ("length", "square", "absolutes", "largest"):
 def test_bounds_of_pairs_are_those_of_the_twin(interpreted):
     script = """
 import numpy as np, torch
-from treeport import _pair_bounds, _pair_bounds_cuda
-from treeport._pair_bounds import Engine, Rows
+from treeport._devices import pair_bounds, pair_bounds_cuda
+from treeport._devices.pair_bounds import MeasureRows, PairBoundEngine
 
-class Interpreted(_pair_bounds_cuda.Cuda):
+class Interpreted(pair_bounds_cuda.CudaPairBoundEngine):
     def __init__(self):
         self.device = torch.device("cpu")
 
@@ -103,10 +107,10 @@ for formula, triangles in (("length", True), ("square", False), ("absolutes", Tr
         masses = [10.0 ** rng.uniform(-8, 0, size) for size in sizes]
         start = np.concatenate([[0], np.cumsum(sizes)])
         shares = np.concatenate([mass / max(mass.sum(), 1e-300) for mass in masses])
-        return Rows(start, np.concatenate(places).astype(int), shares, np.ones(len(sizes)))
+        return MeasureRows(start, np.concatenate(places).astype(int), shares, np.ones(len(sizes)))
     collection, queries = rows([1, 20, 0, 33, 70, 130]), rows([1, 5, 0, 40, 129])
     found = []
-    for engine in (Engine(), Interpreted()):
+    for engine in (PairBoundEngine(), Interpreted()):
         engine.lay_out(points, formula, triangles, 1e-6)
         engine.begin(queries, engine.keep(collection))
         found.append(np.maximum(engine.bounds(*np.indices((5, 6)).reshape(2, -1)), 0))
@@ -121,15 +125,15 @@ import contextlib
 import numpy as np
 import torch
 import treeport as tp
-from treeport import _cuda, _tiles
+from treeport._devices import tables, tables_cuda
 
-class OnHost(_cuda.Cuda):
+class OnHost(tables_cuda.CudaTableEngine):
     block = 256
 
     def __init__(self):
         self.device = torch.device("cpu")
 
-    def chosen(self):
+    def current(self):
         return contextlib.nullcontext()
 
     def write(self, tile, out):
@@ -140,17 +144,17 @@ tree = tp.linkage(points=rng.normal(size=(90, 3)))
 def rows(count, support):
     masses = rng.random((count, 90)) * (rng.random((count, 90)).argsort(axis=1) < support)
     masses /= masses.sum(axis=1, keepdims=True)
-    return _tiles.Rows(*tree._raw.embed(tree._measures(masses), 0)[:3])
+    return tables.SparseRows(*tree._raw.embed(tree._measures(masses), 0)[:3])
 for frequent in (-1.0, 0.012, 2.0):  # all columns dense, some, and none
     for left, right in ((rows(14, 4), None), (rows(11, 3), rows(6, 12))):
         found = []
-        for engine in (_tiles.Engine(), OnHost()):
+        for engine in (tables.TableEngine(), OnHost()):
             engine.block, engine.frequent = 256, frequent
-            sides = _tiles.sides(engine, left, right, tree.n_nodes)
+            sides = tables.sides(engine, left, right, tree.n_nodes)
             table = np.empty((len(sides[0]), len(sides[1])), np.float32)
-            _tiles.table(engine, *sides, right is None, table)
-            found.append((table, *_tiles.nearest(engine, *sides, right is None, 5)))
-        allowed = _tiles.rounding(left, right, _tiles.sides(_tiles.Engine(), left, right, tree.n_nodes)[0])
+            tables.table(engine, *sides, right is None, table)
+            found.append((table, *tables.nearest(engine, *sides, right is None, 5)))
+        allowed = tables.rounding(left, right, tables.sides(tables.TableEngine(), left, right, tree.n_nodes)[0])
         for ours, theirs in zip(found[0][:2], found[1][:2]):
             assert ours.dtype == theirs.dtype == np.float32
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=2 * allowed)

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import ot
 import pytest
+import treeport as tp
 from scipy import sparse
 from scipy.spatial.distance import squareform
-
-import treeport as tp
 
 
 def clouds(kind, n, m):
@@ -32,7 +31,9 @@ def test_a_large_problem_has_the_value_plan_and_potentials_of_a_linear_program(k
     a, b, x, y = clouds(kind, 1_600, 1_450)
     a, b = a / a.sum(), b / b.sum()
     cost = ot.dist(x, y, metric=metric)
-    value, plan, (u, v) = tp.emd(a, b, x, y, metric=metric, return_plan=True, return_potentials=True)
+    value, plan, (u, v) = tp.emd(
+        a, b, x, y, metric=metric, return_plan=True, return_potentials=True
+    )
     assert value == pytest.approx(ot.emd2(a, b, cost, numItermax=10**7), rel=1e-8)
     assert value == tp.emd(b, a, y, x, metric=metric)
     assert plan.nnz < len(a) + len(b)
@@ -60,12 +61,18 @@ def test_many_problems_have_bounds():
         assert np.array_equal(one.lower, lower) and np.array_equal(one.upper, upper)
     table = tp.emd_pairwise(measures, points=points, accuracy=0.1)
     exact = tp.emd_pairwise(measures, points=points)
-    assert table.lower.shape == (4, 4) and np.all(table.lower <= exact) and np.all(exact <= table.upper + 1e-12)
+    assert (
+        table.lower.shape == (4, 4)
+        and np.all(table.lower <= exact)
+        and np.all(exact <= table.upper + 1e-12)
+    )
     between = tp.emd_pairwise(measures[:1], measures[1:], points=points, accuracy=0.1)
     assert between.upper.shape == (1, 3)
     with pytest.raises(ValueError, match="accuracy"):
         tp.emd_pairs(measures, pairs, points=points, accuracy=-1)
-    penalized = tp.emd_pairs(measures[:2] * [[1], [2]], [(0, 1)], points=points, penalty=0.1, accuracy=0.1)
+    penalized = tp.emd_pairs(
+        measures[:2] * [[1], [2]], [(0, 1)], points=points, penalty=0.1, accuracy=0.1
+    )
     assert penalized.lower[0] <= penalized.upper[0]
 
 
@@ -78,8 +85,9 @@ def test_no_table_is_asked_for_where_none_is_needed():
         assert tp.emd(None, None, x, y) > 0
         assert tp.emd(None, None, x, y, time=0).lower == 0
         assert tp.emd(None, None, x, y, metric="haversine") > 0
+        assert tp.emd(None, None, x, y, penalty=1.0) > 0
         with pytest.raises(MemoryError, match="bytes|MB|GB|MiB|kB"):
-            tp.emd(None, None, x, y, penalty=1.0)
+            tp.sinkhorn(None, None, x, y)
     finally:
         tp.set_memory_limit(None)
 
@@ -94,9 +102,14 @@ def test_large_problems_on_the_earth(where):
     a, b = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
     radians = [np.radians(p) for p in (x, y)]
     lat, lon = ((radians[0][:, None, k] - radians[1][None, :, k]) / 2 for k in (0, 1))
-    half = np.sin(lat) ** 2 + np.cos(radians[0][:, None, 0]) * np.cos(radians[1][None, :, 0]) * np.sin(lon) ** 2
+    half = (
+        np.sin(lat) ** 2
+        + np.cos(radians[0][:, None, 0]) * np.cos(radians[1][None, :, 0]) * np.sin(lon) ** 2
+    )
     cost = 2 * 6371.0088 * np.arctan2(np.sqrt(half), np.sqrt(np.maximum(1 - half, 0)))
-    value, plan, (u, v) = tp.emd(a, b, x, y, metric="haversine", return_plan=True, return_potentials=True)
+    value, plan, (u, v) = tp.emd(
+        a, b, x, y, metric="haversine", return_plan=True, return_potentials=True
+    )
     # Near the other side of the Earth the formula of haversines has lost digits.
     near = 1e-5 if where == "opposite" else 1e-8
     assert value == pytest.approx(tp.emd(a, b, cost), rel=near)
@@ -115,8 +128,16 @@ def test_potentials_prove_lower_bounds(metric, n):
     a, b = a / a.sum(), b / b.sum()
     cost = tp.emd_pairwise([p[None] for p in x[:40]], [p[None] for p in y[:40]], metric=metric)
     value = tp.emd(a, b, x, y, metric=metric)
-    for wanted in ({"accuracy": 0.05}, {"accuracy": 1e-3}, {"accuracy": "exact"}, {"time": 0}, {"accuracy": 0.05, "time": 60}):
-        bounds = tp.emd(a, b, x, y, metric=metric, return_plan=True, return_potentials=True, **wanted)
+    for wanted in (
+        {"accuracy": 0.05},
+        {"accuracy": 1e-3},
+        {"accuracy": "exact"},
+        {"time": 0},
+        {"accuracy": 0.05, "time": 60},
+    ):
+        bounds = tp.emd(
+            a, b, x, y, metric=metric, return_plan=True, return_potentials=True, **wanted
+        )
         lower, upper, plan = bounds
         u, v = bounds.potentials
         assert lower <= value * (1 + 1e-9) and value <= upper * (1 + 1e-9)
@@ -137,7 +158,12 @@ def test_potentials_prove_lower_bounds_from_every_door():
     line, plane, turn = rng.random((200, 1)), rng.random((200, 2)), {"period": [0.4, None]}
     matrix = rng.random((200, 200))
     ring = sparse.diags([rng.random(199)], [1], shape=(200, 200)).tocsr()
-    for ground, rest in [({"points": line}, {}), ({"points": plane}, turn), ({"cost": matrix}, {}), ({"graph": ring}, {})]:
+    for ground, rest in [
+        ({"points": line}, {}),
+        ({"points": plane}, turn),
+        ({"cost": matrix}, {}),
+        ({"graph": ring}, {}),
+    ]:
         for more in ({}, {"penalty": 0.1}):
             for wanted in ({"accuracy": 0.1}, {"time": 0}, {"accuracy": 0}):
                 bounds = tp.emd(a, b, **ground, **rest, **more, **wanted, return_potentials=True)
@@ -180,7 +206,9 @@ def test_what_long_work_takes_is_said_at_its_start(capsys):
         finally:
             tp.set_memory_limit(None)
     said = capsys.readouterr().err
-    assert re.search(r"exact distance: about \d+ (second|minute|hour)s? and [\d.]+ [kMG]?i?B, roughly", said), said
+    assert re.search(
+        r"exact distance: about \d+ (second|minute|hour)s? and [\d.]+ [kMG]?i?B, roughly", said
+    ), said
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "float32", "condensed"])
@@ -198,12 +226,20 @@ def test_large_matrices_are_solved_where_they_lie(layout):
     a[3], b[5] = 0, 0
     a, b = a / a.sum(), b / b.sum()
     value, plan, (u, v) = tp.emd(a, b, given, return_plan=True, return_potentials=True)
-    assert value == pytest.approx(ot.emd2(a, b, np.ascontiguousarray(cost, dtype=float), numItermax=10**7), rel=1e-8)
+    assert value == pytest.approx(
+        ot.emd2(a, b, np.ascontiguousarray(cost, dtype=float), numItermax=10**7), rel=1e-8
+    )
     assert plan.multiply(cost).sum() == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(plan.sum(axis=1), a, rtol=0, atol=1e-15)
-    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(value, rel=1e-9)
+    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(
+        value, rel=1e-9
+    )
     assert tp.emd(b, a, cost.T) == value == tp.emd(a, b, given)
     bounds = tp.emd(a, b, given, accuracy=0.05, return_potentials=True)
-    assert bounds.upper - bounds.lower <= 0.05 * bounds.upper and bounds.lower <= value <= bounds.upper
+    assert (
+        bounds.upper - bounds.lower <= 0.05 * bounds.upper and bounds.lower <= value <= bounds.upper
+    )
     u, v = bounds.potentials
-    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(bounds.lower, rel=1e-9)
+    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(
+        bounds.lower, rel=1e-9
+    )

@@ -24,7 +24,11 @@ def sides(seed, n, m, ties=False):
 def test_scipy_finds_the_same(n, m, ties):
     a, b, x, y = sides(n + m, n, m, ties)
     expected = wasserstein_distance(x, y, a, b)
-    for left, right in [(x, y), (x[:, None], y[:, None]), (np.asfortranarray(x[:, None]), y[:, None].copy())]:
+    for left, right in [
+        (x, y),
+        (x[:, None], y[:, None]),
+        (np.asfortranarray(x[:, None]), y[:, None].copy()),
+    ]:
         assert tp.emd(a, b, left, right) == pytest.approx(expected, rel=1e-9)
     assert tp.emd(a, b, x, y) == tp.emd(b, a, y, x)
     assert tp.emd(a, b, x, y, metric="manhattan") == tp.emd(a, b, x, y)
@@ -38,7 +42,9 @@ def test_plan_and_potentials_prove_each_other(metric):
     x, y = np.where(x == 0, 0.25, x), np.where(y == 0, 0.25, y)
     way = np.abs(x[:, None] - y)
     cost = {"sqeuclidean": way**2, "cosine": 1 - np.sign(x[:, None] * y)}.get(metric, way)
-    value, plan, (u, v) = tp.emd(a, b, x, y, metric=metric, return_plan=True, return_potentials=True)
+    value, plan, (u, v) = tp.emd(
+        a, b, x, y, metric=metric, return_plan=True, return_potentials=True
+    )
     assert value == tp.emd(a, b, x, y, metric=metric)
     assert value == pytest.approx(tp.emd(a, b, cost), rel=1e-9)
     assert plan.nnz < len(a) + len(b)
@@ -61,14 +67,18 @@ def test_many_pairs_on_a_line():
             assert table[i, j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
             assert clouds[i, j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     pairs = np.array([(0, 1), (2, 5)])
-    assert (tp.emd_pairs(measures, pairs, points=points[:, None]) == [table[0, 1], table[2, 5]]).all()
+    assert (
+        tp.emd_pairs(measures, pairs, points=points[:, None]) == [table[0, 1], table[2, 5]]
+    ).all()
 
 
 def test_what_may_be_left_behind_has_no_order():
     a, b, x, y = sides(9, 30, 20)
     cost = np.abs(x[:, None] - y)
     for options in ({"penalty": 0.3}, {"mass": 0.4}):
-        assert tp.emd(a, b, x, y, **options) == pytest.approx(tp.emd(a, b, cost, **options), rel=1e-9)
+        assert tp.emd(a, b, x, y, **options) == pytest.approx(
+            tp.emd(a, b, cost, **options), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "sqeuclidean", "cosine"])
@@ -76,7 +86,9 @@ def test_what_may_be_left_behind_has_no_order():
 def test_small_problems_with_coordinates_are_those_of_their_costs(n, m, metric):
     rng = np.random.default_rng(n)
     a, b, x, y = masses(rng, n), masses(rng, m), rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
-    value, plan, (u, v) = tp.emd(a, b, x, y, metric=metric, return_plan=True, return_potentials=True)
+    value, plan, (u, v) = tp.emd(
+        a, b, x, y, metric=metric, return_plan=True, return_potentials=True
+    )
     different = [
         (a, b, np.asfortranarray(x), y),
         (a, b, x.repeat(2, axis=0)[::2], y),

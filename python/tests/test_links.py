@@ -1,4 +1,4 @@
-"""Links of every Markdown file lead to files and headings that are there. Nothing is fetched."""
+"""Links of every Markdown file lead to files and headings of the repository. Nothing is fetched."""
 
 import pathlib
 import re
@@ -6,15 +6,19 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-# Pages that `cargo xtask docs` makes.
-GENERATED = {"PYTHON.md", "OPTIONS.md"}
-SCRIPTS = (ROOT / "docs" / "tutorials", ROOT / "docs" / "recipes")
 LINK = re.compile(r"\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\"")
 
 
 def pages():
     """Every Markdown file that is ours, and the text of tutorials and recipes."""
-    places = ["*.md", "docs/*.md", "docs/tutorials/*.py", "docs/recipes/*.py", "python/*.md", "crates/*/*.md"]
+    places = [
+        "*.md",
+        "docs/*.md",
+        "docs/tutorials/*.py",
+        "docs/recipes/*.py",
+        "python/*.md",
+        "crates/*/*.md",
+    ]
     return [page for place in places for page in sorted(ROOT.glob(place))]
 
 
@@ -28,11 +32,16 @@ def text_of(page):
 
 def anchors(page):
     """The anchors of a page's headings, as GitHub and MyST name them."""
-    found, text = set(), re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found, text = (
+        set(),
+        re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S),
+    )
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        number = next(n for n in range(len(found) + 1) if (f"{anchor}-{n}" if n else anchor) not in found)
+        number = next(
+            n for n in range(len(found) + 1) if (f"{anchor}-{n}" if n else anchor) not in found
+        )
         found.add(f"{anchor}-{number}" if number else anchor)
     return found
 
@@ -45,12 +54,6 @@ def broken(page):
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if target.name in GENERATED and target.parent == ROOT / "docs":
-            continue
-        if target.parent in SCRIPTS and target.suffix == ".md":
-            target = target.with_suffix(".py")  # its page is made from it
-        elif target.parent in SCRIPTS and ROOT / "docs" in page.parents:
-            yield f"{link}: the site has its page, {target.with_suffix('.md').name}"
         if not target.exists():
             yield f"{link}: there is no such file"
         elif anchor and anchor not in anchors(target):

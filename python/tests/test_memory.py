@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import treeport as tp
 
 
@@ -21,7 +20,9 @@ def little():
 def test_linkage_names_one_that_fits(little):
     points = np.arange(200.0)[:, None]
     for method in ["average", "complete", "ward"]:
-        with pytest.raises(MemoryError, match=f"{method} linkage of 200 points needs 159 kB, and 100 kB are"):
+        with pytest.raises(
+            MemoryError, match=f"{method} linkage of 200 points needs 159 kB, and 100 kB are"
+        ):
             tp.linkage(points=points, method=method)
     assert tp.linkage(points=points, method="single").n_points == 200
 
@@ -35,10 +36,33 @@ def test_tables_and_solves_are_refused(little):
     a, b = np.ones(400), np.arange(400.0)
     a, b = a / a.sum(), (b + 1) / (b + 1).sum()
     cost = np.abs(np.subtract.outer(np.arange(400.0), np.arange(400.0)))
-    with pytest.raises(MemoryError, match="exact transport between 400 and 400 points needs 1.3 MB"):
+    with pytest.raises(
+        MemoryError, match="exact transport between 400 and 400 points needs 1.3 MB"
+    ):
         tp.emd(a, b, cost=cost)
-    with pytest.raises(MemoryError, match="entropic transport between 400 and 400 points needs 2.6 MB"):
+    with pytest.raises(
+        MemoryError, match="entropic transport between 400 and 400 points needs 2.6 MB"
+    ):
         tp.sinkhorn(a, b, cost=cost)
+
+
+def test_large_matrices_are_refused_before_they_are_read_or_copied(little):
+    n = 5_000
+    even = np.full(n, 1 / n)
+    for number, copies in [(1.0, False), (np.float32(1), False), (np.int8(1), True)]:
+        cost = np.broadcast_to(number, (n, n))
+        for call, text in [
+            (lambda: tp.emd(even, even, cost), "exact transport between 5000 and 5000 points"),
+            (lambda: tp.emd(even, even, cost, mass=0.5), "take fewer points, such as a random"),
+            (lambda: tp.emd(even, even, cost, penalty=9.0), "take fewer points, such as a random"),
+            (lambda: tp.emd_pairwise(np.ones((2, n)), cost=cost), "a copy of an array"),
+            (lambda: tp.linkage(cost=cost), "a copy of an array"),
+        ]:
+            with pytest.raises(MemoryError, match="a copy of an array" if copies else text):
+                call()
+    square = np.zeros((n, n))
+    with pytest.raises(MemoryError, match="the upper triangle of a matrix of 5000 points needs"):
+        tp.linkage(cost=square)
 
 
 def test_arrays_that_only_claim_to_be_large_are_refused(little):
@@ -88,20 +112,22 @@ for work in (
         print(str(error).split(" needs")[0])
 try:
     tree.pairwise([[1, 0], [0, 1]], n_jobs=1000)
-except RuntimeError as error:
-    print(str(error).split(": ")[0])
+except MemoryError as error:
+    print(str(error).split(",")[0])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "average linkage of 20000 points",
         "the table of 20000 by 20000 distances",
-        "the threads of a computation (1000) cannot be started",
+        "starting 1000 threads needs 69.4 GB",
     ]
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("solve", [tp.emd, lambda a, b, cost: tp.sinkhorn(a, b, cost=cost, epsilon=1e-4)])
+@pytest.mark.parametrize(
+    "solve", [tp.emd, lambda a, b, cost: tp.sinkhorn(a, b, cost=cost, epsilon=1e-4)]
+)
 def test_one_long_solve_is_interrupted(solve):
     rng = np.random.default_rng(0)
     n = 4000

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from treeport import _core, _estimator, _ground
 
 METHODS = [name for name, *_ in _core.methods()]
-FORESTS = [name for name in METHODS if "forest" in name or name.startswith("sliced")]
+FORESTS = [name for name in METHODS if "forest" in name or name.startswith("slice")]
 GRIDS = ["kmeans", "quadtree", "qtwd", "qtwd-labels", "sliced-quadtree", "sliced-qtwd"]
 
 
@@ -32,32 +32,46 @@ def test_the_docstring_has_every_method():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_fits_and_answers(words, documents, method, tmp_path):
-    tw = tp.TreeWasserstein(words, method=method, n_trees=3, epochs=5).fit(documents)
+def test_every_method_fits_and_answers(words, documents, method, tmp_path, options_of):
+    options = options_of(method, n_trees=3, epochs=5)
+    tw = tp.TreeWasserstein(words, method=method, **options).fit(documents)
     assert tw.method_ == method
     assert -0.6 < tw.score(documents) < 0
     matrix = tw.pairwise(documents)
     rows = tw.transform(documents)
-    np.testing.assert_allclose(cdist(rows.toarray(), rows.toarray(), "cityblock"), matrix, atol=1e-9)
+    np.testing.assert_allclose(
+        cdist(rows.toarray(), rows.toarray(), "cityblock"), matrix, atol=1e-9
+    )
     np.testing.assert_allclose(tw.paired(documents[:9], documents[9:18]), np.diag(matrix[:9, 9:18]))
     assert tw.distance(documents[3], documents[8]) == pytest.approx(matrix[3, 8])
     plan = tw.coupling(documents[3], documents[8])
     np.testing.assert_allclose(plan.sum(axis=0), normalized(documents)[8], atol=1e-12)
-    assert hasattr(tw, "forest_") == (method in FORESTS) != hasattr(tw, "tree_")
-    if method in FORESTS:
+    is_forest = method in FORESTS or tw.stage_ == "slices"
+    assert hasattr(tw, "forest_") == is_forest != hasattr(tw, "tree_")
+    if method == "slices":  # three paths and at most two hierarchies
+        assert 0 < len(tw.forest_) == len(tw.forest_.trees) <= 5
+    elif method in FORESTS:
         assert len(tw.forest_) == len(tw.forest_.trees) == 3
     assert len(tw.get_feature_names_out()) == rows.shape[1]
+    nearest, _ = tw.kneighbors(documents[:9], documents, n_neighbors=4)
+    np.testing.assert_allclose(nearest, np.sort(matrix[:9])[:, :4], atol=1e-12)
     tw.save(tmp_path / "model")
-    assert (tp.load(tmp_path / "model").pairwise(documents) == matrix).all()
+    loaded = tp.load(tmp_path / "model")
+    assert (loaded.pairwise(documents) == matrix).all()
+    assert (loaded.transform(documents) != rows).nnz == 0
+    assert (loaded.coupling(documents[3], documents[8]) != plan).nnz == 0
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods_that_need_coordinates_say_so(words, documents, method):
-    tw = tp.TreeWasserstein(cost=pdist(words), method=method, n_trees=2, epochs=1)
+def test_methods_that_need_coordinates_say_so(words, documents, method, options_of):
+    options = options_of(method, n_trees=2, epochs=1)
+    tw = tp.TreeWasserstein(cost=pdist(words), method=method, **options)
     if method not in GRIDS:
         assert tw.fit(documents).score(documents) > -0.6
         return
-    with pytest.raises(ValueError, match=f"^{method} needs coordinates, and this ground metric is a"):
+    with pytest.raises(
+        ValueError, match=f"^{method} needs coordinates, and this ground metric is a"
+    ):
         tw.fit(documents)
 
 
@@ -79,7 +93,9 @@ def test_without_a_ground_metric_every_method_is_a_star(documents, method):
     assert (lower <= judge).all() and (judge <= upper).all()
     assert tw.coupling(documents[0], documents[1]).sum() == pytest.approx(1)
     pairs = [(0, 1), (0, 2), (1, 2)]
-    tw.fit(documents, pairs=pairs, distances=[2 * tw.distance(*documents[[i, j]]) for i, j in pairs])
+    tw.fit(
+        documents, pairs=pairs, distances=[2 * tw.distance(*documents[[i, j]]) for i, j in pairs]
+    )
     assert tw.score(documents) == pytest.approx(-1, abs=0.2)
 
 
@@ -90,32 +106,46 @@ def pdist_square(rows):
 def test_auto_keeps_the_best_of_its_stages(words, documents):
     tw = tp.TreeWasserstein(words).fit(documents[:30])
     assert tw.method_ == "auto"
-    assert list(tw.stage_errors_) == ["start", "points", "learned", "edges"]
-    assert tw.stage_errors_[tw.stage_] == min(tw.stage_errors_.values())
+    assert list(tw.stage_errors_) == ["start", "points", "learned", "edges", "slices"]
+    slices = tw.stage_errors_.pop("slices")
+    tree = min(tw.stage_errors_.values())
+    assert (tw.stage_ == "slices") == (slices < 0.9 * tree)
+    if tw.stage_ == "slices":
+        with pytest.raises(
+            AttributeError, match="the model is a forest; use `model_`, or fit with"
+        ):
+            tw.tree_  # noqa: B018
+    one = clone(tw).set_params(method="tree").fit(documents[:30])
+    assert one.stage_errors_ == tw.stage_errors_ and one.stage_errors_[one.stage_] == tree
+    assert one.tree_ == one.model_
     assert len(tw.loss_curve_) == len(tw.validation_loss_curve_) == 51
     alone = tp.TreeWasserstein(words, method="additive").fit(documents[:30])
     assert (alone.stage_, alone.stage_errors_) == (None, {})
     assert tw.score(documents[30:]) > alone.score(documents[30:])
-    assert tw.tree_ == tp.TreeWasserstein(words, n_jobs=1).fit(documents[:30]).tree_
-    assert tw.tree_ == clone(tw).set_params(validation_fraction=0.2).fit(documents[:30]).tree_
-    assert tw.tree_ != clone(tw).set_params(validation_fraction=0.1).fit(documents[:30]).tree_
+    assert tw.model_ == tp.TreeWasserstein(words, n_jobs=1).fit(documents[:30]).model_
+    assert tw.model_ == clone(tw).set_params(validation_fraction=0.2).fit(documents[:30]).model_
+    assert one.tree_ != clone(one).set_params(validation_fraction=0.1).fit(documents[:30]).tree_
 
 
 def test_auto_starts_from_any_tree(words, documents):
-    first = tp.TreeWasserstein(words, epochs=1).fit(documents)
-    again = tp.TreeWasserstein(words, start=first.tree_).fit(documents)
+    first = tp.TreeWasserstein(words, method="tree", epochs=1).fit(documents)
+    again = tp.TreeWasserstein(words, start=first.model_).fit(documents)
     assert again.stage_errors_[again.stage_] <= again.stage_errors_["start"]
 
 
 def test_every_tree_of_a_learned_forest_learns(words, documents):
     def forest(**options):
-        return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(documents[:30])
+        return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(
+            documents[:30]
+        )
 
     learned = forest()
     assert learned.forest_.weights.sum() == pytest.approx(1) and len(learned.forest_) == 4
     assert learned.score(documents[30:]) > forest(epochs=0).score(documents[30:])
     assert learned.forest_ != forest(start="single").forest_ != forest(epochs=1).forest_
-    with pytest.raises(ValueError, match="start is a tree; the trees of a forest are grown by a linkage"):
+    with pytest.raises(
+        ValueError, match="start is a tree; the trees of a forest are grown by a linkage"
+    ):
         forest(start=learned.forest_.trees[0])
 
 
@@ -170,8 +200,8 @@ def test_forests_pickle_and_clone(words, rng):
     assert back.distance(documents[0], documents[1]) == tw.distance(documents[0], documents[1])
     fresh = clone(tw)
     assert not hasattr(fresh, "forest_") and fresh.get_params()["n_trees"] == 4
-    assert not hasattr(tw.set_params(method="single").fit(documents), "forest_")
-    assert not hasattr(tw.set_params(method="forest").fit(documents), "tree_")
+    assert not hasattr(tw.set_params(method="single", n_trees=None).fit(documents), "forest_")
+    assert not hasattr(tw.set_params(method="forest", n_trees=4).fit(documents), "tree_")
 
 
 def test_measures_are_read_once(words, documents):
@@ -184,8 +214,8 @@ def test_measures_are_read_once(words, documents):
     assert (tw.estimate(measures, measures) == 0).all()
     assert tw.score(measures) == tw.score(documents)
     assert (tw.transform(pickle.loads(pickle.dumps(measures))) != tw.transform(documents)).nnz == 0
-    assert tp.TreeWasserstein(words, epochs=1).fit(measures).tree_ == (
-        tp.TreeWasserstein(words, epochs=1).fit(documents).tree_
+    assert tp.TreeWasserstein(words, epochs=1).fit(measures).model_ == (
+        tp.TreeWasserstein(words, epochs=1).fit(documents).model_
     )
     rows = normalized(documents)
     assert (tw.forest_.pairwise(tp.Measures(rows)) == tw.forest_.pairwise(rows)).all()
@@ -208,7 +238,9 @@ def test_a_ground_metric_is_read_by_fit_and_set_params_alone(words, documents, m
         return tw.estimate(documents[:1], documents[1:2], accuracy="exact")
 
     first = exact()
-    points *= 4  # in place: tree, calibration and exact distances all stay those of the points at the fit
+    points *= (
+        4  # in place: tree, calibration and exact distances all stay those of the points at the fit
+    )
     lower, upper = tw.bounds(documents[:1], documents[1:2], accuracy="exact")
     assert exact() == first and lower <= first <= upper <= 1.1 * lower
     assert len(read) == 1
@@ -232,7 +264,10 @@ def test_a_start_with_other_names_is_refused(documents):
     frame = pd.DataFrame(documents[:, :3] + 1, columns=["cat", "dog", "bird"])
     with pytest.raises(ValueError, match="start calls point 0 'dog', the columns call it 'cat'"):
         tp.TreeWasserstein(start=start).fit(frame)
-    assert tp.TreeWasserstein(start=start).fit(frame[["dog", "bird", "cat"]]).tree_.names == start.names
+    assert (
+        tp.TreeWasserstein(start=start).fit(frame[["dog", "bird", "cat"]]).model_.names
+        == start.names
+    )
 
 
 def test_threads_share_one_graph(words, documents):
@@ -249,8 +284,8 @@ def test_threads_share_one_graph(words, documents):
 
 
 def test_grid_search_over_methods(words, documents):
-    grid = {"method": ["quadtree", "ctwd", "forest", "auto"]}
-    search = GridSearchCV(tp.TreeWasserstein(words, n_trees=4), grid, cv=3).fit(documents)
+    grid = [{"method": ["quadtree", "ctwd", "auto"]}, {"method": ["forest"], "n_trees": [4]}]
+    search = GridSearchCV(tp.TreeWasserstein(words), grid, cv=3).fit(documents)
     assert search.best_params_["method"] in ("forest", "auto")
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
@@ -270,9 +305,10 @@ def test_a_graph_grows_forests(words, documents):
     np.testing.assert_allclose(exact, judge, rtol=1e-9)
 
 
-def test_names_come_from_columns(words, documents):
+def test_names_come_from_columns(words, documents, options_of):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(documents, columns=[f"w{i}" for i in range(25)])
     for method in ("forest", "ctwd", "additive"):
-        tw = tp.TreeWasserstein(words, method=method, n_trees=2, epochs=1).fit(frame)
-        assert tw._model.names == list(frame.columns)
+        options = options_of(method, n_trees=2, epochs=1)
+        tw = tp.TreeWasserstein(words, method=method, **options).fit(frame)
+        assert tw.model_.names == list(frame.columns)

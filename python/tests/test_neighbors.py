@@ -43,7 +43,10 @@ def test_rows_without_mass_are_left_out(words, halves):
         np.testing.assert_array_equal(ours, theirs)
     queries[3] = 0
     rows = nn.transform(queries)
-    assert rows.shape == (15, 45) and (np.diff(rows.indptr) == np.where(np.arange(15) == 3, 0, 5)).all()
+    assert (
+        rows.shape == (15, 45)
+        and (np.diff(rows.indptr) == np.where(np.arange(15) == 3, 0, 5)).all()
+    )
     assert nn.transform(queries[3:4]).nnz == 0
     with pytest.warns(UserWarning):
         graph = nn.fit_transform(measures)
@@ -64,7 +67,11 @@ def test_rows_may_be_wanted_of_equal_totals(words, halves):
     (near, numbers), (far, same) = ones.kneighbors(queries), twos.kneighbors(2 * queries)
     np.testing.assert_allclose(far, 2 * near, rtol=1e-9)
     np.testing.assert_array_equal(numbers, same)
-    for refused in (lambda: twos.kneighbors(queries), lambda: twos.add(queries), lambda: twos.fit(halves[0])):
+    for refused in (
+        lambda: twos.kneighbors(queries),
+        lambda: twos.add(queries),
+        lambda: twos.fit(halves[0]),
+    ):
         with pytest.raises(ValueError, match="transport needs equal masses"):
             refused()
 
@@ -83,7 +90,9 @@ def test_names_are_those_of_rows(words, halves, tmp_path):
         nn.remove("S003")
     with pytest.raises(ValueError, match="two measures would be called `S004`"):
         nn.add(frame.iloc[4:6])
-    with pytest.raises(ValueError, match=r"name those that are added, too \(by the index of a DataFrame"):
+    with pytest.raises(
+        ValueError, match=r"name those that are added, too \(by the index of a DataFrame"
+    ):
         nn.add(queries)
     assert nn.add(frame.iloc[[3]]).tolist() == [45]
     nn.save(tmp_path / "named.index")
@@ -102,7 +111,9 @@ def test_threads_share_an_index(words, halves, rng):
     """Searches go on beside each other, and additions and removals wait for their turn."""
     measures, queries = halves
     nn = tp.WassersteinNeighbors(words, n_neighbors=3, n_jobs=2).fit(measures)
-    always = nn.kneighbors(queries)  # measures that come are farther: their own queries are not among these
+    always = nn.kneighbors(
+        queries
+    )  # measures that come are farther: their own queries are not among these
     far = np.zeros((6, 25))
     far[:, int(np.argmax(np.abs(words).sum(axis=1)))] = 1
     stop, wrong = threading.Event(), []
@@ -158,7 +169,10 @@ def test_set_output_says_why_not(words, halves):
         assert sparse.issparse(estimator.set_output(transform="default").transform(halves[1]))
         estimator.set_output(transform="pandas")
         for ask in (estimator.transform, estimator.fit_transform):
-            with pytest.raises(ValueError, match='asks .* for pandas. The transformer outputs a scipy sparse matrix. .*"default"'):
+            with pytest.raises(
+                ValueError,
+                match='asks .* for pandas. The transformer outputs a scipy sparse matrix. .*"default"',
+            ):
                 ask(halves[1])
 
 
@@ -212,7 +226,9 @@ def test_neighbors_are_those_of_solving_every_pair(words, halves, rng, kind, mem
     measures, queries = halves
     ground = grounds(words, rng)[kind]
     matrix, own = brute(queries, measures, **ground), brute(measures, measures, **ground)
-    nn = tp.WassersteinNeighbors(**ground, n_neighbors=6, memory=memory).fit(sparse.csr_array(measures))
+    nn = tp.WassersteinNeighbors(**ground, n_neighbors=6, memory=memory).fit(
+        sparse.csr_array(measures)
+    )
     distances, numbers, bounds, solved = nn.kneighbors(queries, return_bounds=True)
     check_order(distances, numbers, matrix)
     left_out = np.sort(matrix, axis=1)[:, 6]
@@ -266,13 +282,17 @@ def test_graphs_are_sound(fitted, halves):
     within = fitted.radius_neighbors_graph(queries, radius, mode="distance")
     within.check_format(full_check=True)
     far, near = fitted.radius_neighbors(queries, radius)
-    assert (within.data == np.concatenate(far)).all() and (within.indices == np.concatenate(near)).all()
+    assert (within.data == np.concatenate(far)).all() and (
+        within.indices == np.concatenate(near)
+    ).all()
     assert (np.diff(within.indptr) == [len(row) for row in near]).all()
     by_number = fitted.radius_neighbors_graph(queries, radius, mode="distance", sort_results=False)
     assert (by_number != within).nnz == 0
     assert not within.copy().has_sorted_indices and by_number.has_sorted_indices
     far, near = fitted.radius_neighbors(queries, radius, sort_results=False)
-    assert (by_number.data == np.concatenate(far)).all() and (by_number.indices == np.concatenate(near)).all()
+    assert (by_number.data == np.concatenate(far)).all() and (
+        by_number.indices == np.concatenate(near)
+    ).all()
     assert (fitted.radius_neighbors_graph(queries, radius).data == 1).all()
     assert fitted.radius_neighbors_graph(radius=radius).diagonal().sum() == 0
 
@@ -289,12 +309,28 @@ def test_approximate_and_within_a_factor(words, halves):
     assert few.sum() <= all_.sum()
     nn.set_params(accuracy="approximate")
     distances, numbers, bounds, solved = nn.kneighbors(queries, return_bounds=True)
-    assert (distances <= np.take_along_axis(matrix, numbers, axis=1) + 1e-9).all()
-    assert (solved == 0).all()
+    np.testing.assert_allclose(np.take_along_axis(matrix, numbers, axis=1), distances, atol=1e-9)
+    assert (solved >= 4).all()
+    left = matrix.copy()
+    np.put_along_axis(left, numbers, np.inf, axis=1)
+    assert (bounds <= left.min(axis=1) + 1e-9).all(), "nothing else is nearer than the bound"
     right = np.argsort(matrix, axis=1)[:, :4]
     found = np.mean([len(set(a) & set(b)) / 4 for a, b in zip(numbers, right)])
     assert found > 0.6 and nn.expected_recall() > 0.6
     assert nn.expected_recall(1) <= 1
+
+
+def test_a_time_for_each_query(words, halves):
+    measures, queries = halves
+    nn = tp.WassersteinNeighbors(words, n_neighbors=4).fit(measures)
+    exact, late = nn.kneighbors(queries, time=3600), nn.kneighbors(queries, time=0)
+    np.testing.assert_array_equal(exact, nn.kneighbors(queries))
+    matrix = brute(queries, measures, points=words)
+    np.testing.assert_allclose(np.take_along_axis(matrix, late[1], axis=1), late[0], atol=1e-9)
+    with pytest.raises(ValueError, match="`time` is for queries"):
+        nn.kneighbors(time=1.0)
+    with pytest.raises(ValueError, match="time is a number of seconds"):
+        nn.kneighbors(queries, time=-1.0)
 
 
 def test_a_transformer_like_scikit_learns(words, halves):
@@ -459,7 +495,9 @@ def test_names_of_points_are_matched(words, halves, tmp_path):
     with pytest.raises(ValueError, match="w99"):
         back.kneighbors(frame.rename(columns={"w3": "w99"}), 3)
     tw = tp.TreeWasserstein(words, epochs=1).fit(pd.DataFrame(measures, columns=names))
-    reordered = tp.WassersteinNeighbors(model=tw).fit(pd.DataFrame(measures, columns=names)[names[::-1]])
+    reordered = tp.WassersteinNeighbors(model=tw).fit(
+        pd.DataFrame(measures, columns=names)[names[::-1]]
+    )
     np.testing.assert_array_equal(reordered.kneighbors(frame, 3)[0], expected)
 
 
@@ -470,7 +508,13 @@ def test_every_form_of_rows_and_any_number_of_threads(words, halves):
         obsm, X = {}, queries
 
     expected = tp.WassersteinNeighbors(words, n_jobs=1).fit(measures).kneighbors(queries)
-    forms = [queries * 2.0, sparse.csc_array(queries), pd.DataFrame(queries), tp.Measures(queries), Data]
+    forms = [
+        queries * 2.0,
+        sparse.csc_array(queries),
+        pd.DataFrame(queries),
+        tp.Measures(queries),
+        Data,
+    ]
     nn = tp.WassersteinNeighbors(words, n_jobs=3).fit(tp.Measures(measures))
     for form in forms:
         for ours, theirs in zip(nn.kneighbors(form), expected):
@@ -489,7 +533,10 @@ def test_the_collection_is_paid_for_once(fitted, halves):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"accuracy": "best"}, "the accuracy of a search is `best`; it must be exact, approximate or a finite number of at least 0"),
+        (
+            {"accuracy": "best"},
+            "the accuracy of a search is `best`; it must be exact, approximate or a finite number of at least 0",
+        ),
         ({"accuracy": -0.5}, "accuracy of a search is `-0.5`"),
         ({"accuracy": float("nan")}, "accuracy of a search is `NaN`"),
         ({"accuracy": None}, "accuracy of a search is `None`"),
@@ -515,9 +562,15 @@ def test_bad_questions_are_refused(fitted, halves):
     empty = clone(fitted).fit(measures[:1])
     assert empty.kneighbors()[1].shape == empty.remove(0).kneighbors()[1].shape == (1, 0)
     assert empty.kneighbors(queries)[1].shape == (15, 0)
-    assert fitted.kneighbors(queries, 46)[1].shape == fitted.kneighbors(queries, 45)[1].shape == (15, 45)
+    assert (
+        fitted.kneighbors(queries, 46)[1].shape
+        == fitted.kneighbors(queries, 45)[1].shape
+        == (15, 45)
+    )
     assert fitted.kneighbors(n_neighbors=99)[1].shape == (45, 44)
-    assert (fitted.kneighbors_graph(n_neighbors=99) != fitted.kneighbors_graph(n_neighbors=44)).nnz == 0
+    assert (
+        fitted.kneighbors_graph(n_neighbors=99) != fitted.kneighbors_graph(n_neighbors=44)
+    ).nnz == 0
     with pytest.raises(ValueError, match="Expected n_neighbors > 0. Got 0"):
         fitted.kneighbors(queries, 0)
     with pytest.raises(TypeError, match="enter integer value"):

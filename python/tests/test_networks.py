@@ -60,20 +60,32 @@ def test_lists_of_masses_by_node():
     rows = [drawn(graph, rng) for _ in range(6)]
     arrays = np.array([dense(one, graph) for one in rows])
     pairs = [(0, 1), (2, 3), (4, 5)]
-    np.testing.assert_array_equal(tp.emd_pairs(rows, pairs, graph=graph), tp.emd_pairs(arrays, pairs, graph=graph))
     np.testing.assert_array_equal(
-        tp.emd_pairwise(rows, arrays[:2], graph=graph), tp.emd_pairwise(arrays, arrays[:2], graph=graph)
+        tp.emd_pairs(rows, pairs, graph=graph), tp.emd_pairs(arrays, pairs, graph=graph)
+    )
+    np.testing.assert_array_equal(
+        tp.emd_pairwise(rows, arrays[:2], graph=graph),
+        tp.emd_pairwise(arrays, arrays[:2], graph=graph),
     )
     options = {"graph": graph, "n_pairs": 20, "random_state": 0}
-    by_name, by_number = tp.TreeWasserstein(**options).fit(rows), tp.TreeWasserstein(**options).fit(arrays)
+    by_name, by_number = (
+        tp.TreeWasserstein(**options).fit(rows),
+        tp.TreeWasserstein(**options).fit(arrays),
+    )
     np.testing.assert_array_equal(by_name.pairwise(rows), by_number.pairwise(arrays))
     np.testing.assert_array_equal(by_number.pairwise(rows), by_number.pairwise(arrays))
-    assert by_name.tree_.names == [str(node) for node in graph.nodes]
+    assert by_name.model_.names == [str(node) for node in graph.nodes]
     a, b = rows[:2]
-    assert by_name.distance(a, b) == by_number.distance(a, b) == by_number.distance(arrays[0], arrays[1])
-    np.testing.assert_array_equal(by_name.estimate([a], [b], "exact"), by_number.estimate(arrays[:1], arrays[1:2], "exact"))
-    assert by_name.tree_.distance(a, b) == pytest.approx(by_name.distance(a, b))
-    np.testing.assert_array_equal(by_name.tree_.pairwise(rows), by_number.tree_.pairwise(arrays))
+    assert (
+        by_name.distance(a, b)
+        == by_number.distance(a, b)
+        == by_number.distance(arrays[0], arrays[1])
+    )
+    np.testing.assert_array_equal(
+        by_name.estimate([a], [b], "exact"), by_number.estimate(arrays[:1], arrays[1:2], "exact")
+    )
+    assert by_name.model_.distance(a, b) == pytest.approx(by_name.distance(a, b))
+    np.testing.assert_array_equal(by_name.model_.pairwise(rows), by_number.model_.pairwise(arrays))
     near = tp.WassersteinNeighbors(graph=graph, n_neighbors=2).fit(rows)
     same = tp.WassersteinNeighbors(graph=graph, n_neighbors=2).fit(arrays)
     for found, expected in zip(near.kneighbors(rows[:2]), same.kneighbors(arrays[:2])):
@@ -81,16 +93,21 @@ def test_lists_of_masses_by_node():
 
 
 def test_points_of_a_frame_have_names():
-    places = pd.DataFrame({"x": [0.0, 3.0, 9.0], "y": [0.0, 4.0, 0.0]}, index=["home", "shop", "work"])
+    places = pd.DataFrame(
+        {"x": [0.0, 3.0, 9.0], "y": [0.0, 4.0, 0.0]}, index=["home", "shop", "work"]
+    )
     assert tp.emd({"home": 1}, {"shop": 0.5, "work": 0.5}, points=places) == 7.0
-    assert tp.emd({"home": 2}, {"here": 2}, places, pd.DataFrame({"x": [0], "y": [1]}, index=["here"])) == 2.0
+    assert (
+        tp.emd({"home": 2}, {"here": 2}, places, pd.DataFrame({"x": [0], "y": [1]}, index=["here"]))
+        == 2.0
+    )
     costs = pd.DataFrame([[1.0, 2.0]], index=["depot"], columns=["north", "south"])
     value, moves = tp.emd({"depot": 3}, {"south": 2, "north": 1}, costs, return_plan="table")
     assert value == 5.0
     assert moves.values.tolist() == [["depot", "south", 2.0], ["depot", "north", 1.0]]
     rows = [{"home": 1}, {"shop": 1}, {"home": 1, "work": 2}]
     model = tp.TreeWasserstein(points=places, method="quadtree").fit(rows)
-    assert model.tree_.names == ["home", "shop", "work"]
+    assert model.model_.names == ["home", "shop", "work"]
     assert model.distance({"home": 1}, {"home": 5}) == 0.0
 
 
@@ -109,8 +126,12 @@ def test_measures_of_numbers_are_on_the_points_that_they_mention():
     kept = tp.Measures(rows)
     np.testing.assert_array_equal(tp.emd_pairwise(rows, points=points), expected)
     np.testing.assert_array_equal(tp.emd_pairwise(kept, points=points), expected)
-    np.testing.assert_array_equal(tp.emd_pairwise(kept, np.eye(4)[:3], points=points)[0], [5.0, 4.0, 0.0])
-    np.testing.assert_array_equal(tp.emd_pairwise(pickle.loads(pickle.dumps(kept)), points=points), expected)
+    np.testing.assert_array_equal(
+        tp.emd_pairwise(kept, np.eye(4)[:3], points=points)[0], [5.0, 4.0, 0.0]
+    )
+    np.testing.assert_array_equal(
+        tp.emd_pairwise(pickle.loads(pickle.dumps(kept)), points=points), expected
+    )
     assert tp.emd(tp.Measures(rows[1:]), tp.Measures(rows[:1]), points=points) == 4.5
     tree = tp.linkage(points=points)
     np.testing.assert_array_equal(tree.pairwise(kept), tree.pairwise(rows))
@@ -120,7 +141,7 @@ def test_measures_of_numbers_are_on_the_points_that_they_mention():
     model = tp.TreeWasserstein(points, method="quadtree").fit(kept)
     np.testing.assert_array_equal(model.pairwise(kept), model.pairwise(rows))
     for wrong in [{4: 1.0}, {"home": 1.0}]:
-        with pytest.raises(ValueError, match="1 of 1 columns are called as no point is, such as (4|home)"):
+        with pytest.raises(ValueError, match="1 of 1 columns name no point, such as (4|home)"):
             tp.emd_pairwise(tp.Measures([wrong]), points=points)
     # Without a ground metric the points are what they mention.
     assert tp.WassersteinNeighbors(n_neighbors=1).fit(kept).n_features_in_ == 3
@@ -129,7 +150,10 @@ def test_measures_of_numbers_are_on_the_points_that_they_mention():
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
-        ({("junction", 99): 1.0}, r"there is no node \('junction', 99\); there are 12, such as \('junction', 0\)"),
+        (
+            {("junction", 99): 1.0},
+            r"there is no node \('junction', 99\); there are 12, such as \('junction', 0\)",
+        ),
         ({("junction", 1): -1.0}, r"node \('junction', 1\) has mass -1.0"),
         ({("junction", 1): float("nan")}, r"node \('junction', 1\) has mass nan"),
         ({}, "has no mass"),
@@ -168,7 +192,9 @@ def test_plans_by_name():
     assert moves["mass"] @ paths == pytest.approx(value)
     sums = moves.groupby("source")["mass"].sum()
     assert {node: pytest.approx(mass) for node, mass in a.items()} == sums.to_dict()
-    assert tp.sinkhorn(a, b, graph=graph, return_plan="table")[1]["mass"].sum() == pytest.approx(1.0)
+    assert tp.sinkhorn(a, b, graph=graph, return_plan="table")[1]["mass"].sum() == pytest.approx(
+        1.0
+    )
     partial = tp.emd(a, b, graph=graph, mass=0.5, return_plan="table")[1]
     assert partial["mass"].sum() == pytest.approx(0.5)
     numbered = tp.emd([1.0, 0.0], [0.25, 0.75], points=[[0.0], [1.0]], return_plan="table")[1]
@@ -184,7 +210,10 @@ def test_plans_by_name():
 def test_plans_without_pandas(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     tree = tp.Tree.from_newick("(cat:1,dog:2);")
-    assert tree.coupling({"cat": 4}, {"cat": 1, "dog": 3}, table=True) == [("cat", "dog", 3.0), ("cat", "cat", 1.0)]
+    assert tree.coupling({"cat": 4}, {"cat": 1, "dog": 3}, table=True) == [
+        ("cat", "dog", 3.0),
+        ("cat", "cat", 1.0),
+    ]
 
 
 def test_masses_are_judged_before_the_metric():
@@ -230,7 +259,12 @@ def spread(graph, rng):
         part, mass = sorted(part), rng.uniform()
         for side in (a, b):
             some = rng.choice(len(part), min(3, len(part)), replace=False)
-            side.update({part[at]: mass * share for at, share in zip(some, rng.dirichlet(np.ones(len(some))))})
+            side.update(
+                {
+                    part[at]: mass * share
+                    for at, share in zip(some, rng.dirichlet(np.ones(len(some))))
+                }
+            )
     return a, b
 
 
@@ -269,7 +303,9 @@ def test_masses_that_cannot_meet_are_named():
         tp.emd_pairs([b, a], [(1, 0)], graph=graph, weight=None)
     with pytest.raises(ValueError, match="in the component of node 0,"):
         tp.emd([1, 0, 0, 0], [0, 0, 1, 0], graph=nx.to_scipy_sparse_array(graph))
-    with pytest.raises(ValueError, match="2 components .*largest component of a networkx graph is `graph.subgraph"):
+    with pytest.raises(
+        ValueError, match="2 components .*largest component of a networkx graph is `graph.subgraph"
+    ):
         tp.TreeWasserstein(graph=graph, weight=None).fit([a, b])
     with pytest.raises(ValueError, match="2 components"):
         tp.sinkhorn(a, b, graph=graph, weight=None)

@@ -46,7 +46,18 @@ def test_every_method_saves_the_same_bytes(files, method, seed, tmp_path):
     ours, theirs = tmp_path / "python", tmp_path / "command-line"
     tw = tp.TreeWasserstein(points, method=method, n_pairs=60, random_state=seed).fit(counts)
     tw.save(ours)
-    words = ("fit", *data(folder), "--method", method, "--n-pairs", 60, "--seed", seed, "-o", theirs)
+    words = (
+        "fit",
+        *data(folder),
+        "--method",
+        method,
+        "--n-pairs",
+        60,
+        "--seed",
+        seed,
+        "-o",
+        theirs,
+    )
     run(*words, "--with-metric")
     assert ours.read_bytes() == theirs.read_bytes()
     tw.save(ours, with_metric=False)
@@ -74,15 +85,19 @@ def test_options_have_the_same_names_and_meaning(files, tmp_path):
         ("sliced-ctwd", {"n_trees": 2, "point_pairs": 50, "branching": 3, "depth": 2}),
     ]:
         chosen = {**more, "n_pairs": 70} if method == "sliced-ctwd" else {**options, **more}
-        usual = tp.TreeWasserstein(points, method=method, **chosen).fit(counts)._model
+        usual = tp.TreeWasserstein(points, method=method, **chosen).fit(counts).model_
         for name in chosen:  # an option that does nothing would agree, too
             fewer = {other: value for other, value in chosen.items() if other != name}
-            changed = tp.TreeWasserstein(points, method=method, **fewer).fit(counts)._model
+            changed = tp.TreeWasserstein(points, method=method, **fewer).fit(counts).model_
             assert changed != usual or (name == "patience"), f"{method} does not read {name}"
         ours, theirs = tmp_path / f"{method}-python", tmp_path / f"{method}-command-line"
         tp.TreeWasserstein(points, method=method, **chosen).fit(counts).save(ours)
-        words = [("--" + name.replace("_", "-"), str(value).lower()) for name, value in chosen.items()]
-        run("fit", *data(folder), "--method", method, *sum(words, ()), "--with-metric", "-o", theirs)
+        words = [
+            ("--" + name.replace("_", "-"), str(value).lower()) for name, value in chosen.items()
+        ]
+        run(
+            "fit", *data(folder), "--method", method, *sum(words, ()), "--with-metric", "-o", theirs
+        )
         assert ours.read_bytes() == theirs.read_bytes()
 
 

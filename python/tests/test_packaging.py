@@ -47,7 +47,9 @@ def test_workflows_wait_to_be_asked(path):
     events = workflow[True]
     if path.stem == "ci":
         assert set(events) == {"push", "pull_request"} and events["push"] == {"branches": ["main"]}
-        assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step][-1] == "bash .ci/run"
+        assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step][
+            -1
+        ] == "bash .ci/run"
     else:
         assert set(events) == {"workflow_dispatch", "push"}
         assert set(events["push"]) == {"tags"}
@@ -60,7 +62,13 @@ def test_there_is_a_workflow_for_each_kind_of_release_and_one_that_warns():
 
 
 def test_the_release_is_what_one_command_makes():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
-    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
-    assert [command for command in commands if not command.startswith("rustup ")] == ["cargo xtask package"]
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    )
+    commands = [
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    ]
+    assert [command for command in commands if not command.startswith("rustup ")] == [
+        "cargo xtask package"
+    ]
     assert "secrets" not in str(workflow)

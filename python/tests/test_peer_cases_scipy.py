@@ -85,7 +85,9 @@ def test_equal_distributions_are_0_apart(count, dim, repeats):
     v_weights = rng.random(times.sum())
     u_weights = np.bincount(np.repeat(np.arange(count), times), weights=v_weights)
     order = rng.permutation(len(v_weights))
-    assert w1(u, np.repeat(u, times, axis=0)[order], u_weights, v_weights[order]) == pytest.approx(0, abs=1e-15)
+    assert w1(u, np.repeat(u, times, axis=0)[order], u_weights, v_weights[order]) == pytest.approx(
+        0, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("dim", [3, 5, 23])
@@ -102,12 +104,19 @@ def test_all_to_the_origin_is_the_mean_norm(n, m, dim):
 def test_what_changes_nothing(n, m, dim):
     """Points without weight, a coordinate that all points share, a turn and a shift."""
     rng = np.random.default_rng(38573488467338826109)
-    u, v, u_weights, v_weights = rng.random((n, dim)), rng.random((m, dim)), rng.random(n), rng.random(m)
+    u, v, u_weights, v_weights = (
+        rng.random((n, dim)),
+        rng.random((m, dim)),
+        rng.random(n),
+        rng.random(m),
+    )
     expected = w1(u, v, u_weights, v_weights)
     assert expected > 0.01
     at, more = rng.integers(0, n, size=2)
     others = np.insert(u, at, rng.random((more, dim)), axis=0)
-    assert w1(others, v, np.insert(u_weights, at, np.zeros(more)), v_weights) == pytest.approx(expected, rel=1e-12)
+    assert w1(others, v, np.insert(u_weights, at, np.zeros(more)), v_weights) == pytest.approx(
+        expected, rel=1e-12
+    )
     column = rng.integers(0, dim + 1)
     shared = [np.insert(points, column, 0.7, axis=1) for points in (u, v)]
     assert w1(*shared, u_weights, v_weights) == pytest.approx(expected, rel=1e-9)
@@ -120,7 +129,12 @@ def test_what_changes_nothing(n, m, dim):
 @pytest.mark.parametrize("n", [1, 10, 50])
 def test_a_line_inside_a_space_is_a_line(n, m):
     rng = np.random.default_rng(45634745675)
-    u, v, u_weights, v_weights = rng.random((n, 1)), rng.random((m, 1)), rng.random(n), rng.random(m)
+    u, v, u_weights, v_weights = (
+        rng.random((n, 1)),
+        rng.random((m, 1)),
+        rng.random(n),
+        rng.random(m),
+    )
     for weights in [(None, None), (u_weights, v_weights)]:
         # By distribution functions, which SciPy's distance on a line is.
         expected = wasserstein_distance(u.ravel(), v.ravel(), *weights)
@@ -134,18 +148,54 @@ ONE, THREE = [0.5, 0.5], [1 / 3, 1 / 3, 1 / 3]
 REFUSED = [
     ("values at infinity", lambda: w1([1, 2, np.inf], [1, 1]), "coordinate 0 of point 2 is inf"),
     ("and below", lambda: w1([1, 2, 3], [-np.inf, 1]), "points_b: coordinate 0 of point 0 is -inf"),
-    ("in the plane", lambda: w1([[1, 1], [2, 1]], [[np.inf, -np.inf]]), "points_b: coordinate 0 of point 0 is inf"),
+    (
+        "in the plane",
+        lambda: w1([[1, 1], [2, 1]], [[np.inf, -np.inf]]),
+        "points_b: coordinate 0 of point 0 is inf",
+    ),
     ("no number", lambda: w1([1, np.nan], [1, 1]), "coordinate 0 of point 1 is NaN"),
     ("no points", lambda: w1([], [2, 2]), "there are no points"),
     ("none to go to", lambda: w1([1], []), "there are no points"),
-    ("an infinite weight", lambda: tp.emd([1, np.inf, 1], ONE, [1.0, 2.0, 1.0], [1.0, 1.0]), "measure 0 has mass inf at point 1"),
-    ("a weight below 0", lambda: tp.emd([1, -1, 1], ONE, [1.0, 2.0, 1.0], [1.0, 1.0]), "measure 0 has mass -1 at point 1"),
-    ("no weight at all", lambda: tp.emd([0, 0], ONE, [1.0, 2.0], [1.0, 1.0]), "measure 0 has no mass"),
-    ("weights that are not shares", lambda: tp.emd([3, 1], [1], [0.0, 1.0], [0.0]), "total mass 4 and 1"),
-    ("fewer weights than points", lambda: tp.emd(ONE, THREE, [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]), "a has 2 masses, and points has 3 rows"),
-    ("three axes", lambda: w1(np.ones((4, 10, 15)), np.ones((6, 2, 7))), "points are rows of coordinates, not an array of shape"),
-    ("a line against a space", lambda: w1(np.ones(15), np.ones((3, 15))), "points has 1 coordinates a point, points_b 15"),
-    ("two spaces", lambda: w1(np.ones((2, 10)), np.ones((2, 2))), "points has 10 coordinates a point, points_b 2"),
+    (
+        "an infinite weight",
+        lambda: tp.emd([1, np.inf, 1], ONE, [1.0, 2.0, 1.0], [1.0, 1.0]),
+        "measure 0 has mass inf at point 1",
+    ),
+    (
+        "a weight below 0",
+        lambda: tp.emd([1, -1, 1], ONE, [1.0, 2.0, 1.0], [1.0, 1.0]),
+        "measure 0 has mass -1 at point 1",
+    ),
+    (
+        "no weight at all",
+        lambda: tp.emd([0, 0], ONE, [1.0, 2.0], [1.0, 1.0]),
+        "measure 0 has no mass",
+    ),
+    (
+        "weights that are not shares",
+        lambda: tp.emd([3, 1], [1], [0.0, 1.0], [0.0]),
+        "total mass 4 and 1",
+    ),
+    (
+        "fewer weights than points",
+        lambda: tp.emd(ONE, THREE, [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]),
+        "a has 2 masses, and points has 3 rows",
+    ),
+    (
+        "three axes",
+        lambda: w1(np.ones((4, 10, 15)), np.ones((6, 2, 7))),
+        "points are rows of coordinates, not an array of shape",
+    ),
+    (
+        "a line against a space",
+        lambda: w1(np.ones(15), np.ones((3, 15))),
+        "points has 1 coordinates a point, points_b 15",
+    ),
+    (
+        "two spaces",
+        lambda: w1(np.ones((2, 10)), np.ones((2, 2))),
+        "points has 10 coordinates a point, points_b 2",
+    ),
 ]
 
 

@@ -23,7 +23,14 @@ FIVE_AND_MORE = "(((((OTU1:0.5,OTU2:0.5):0.5,OTU3:1.0):1.0):0.0,(OTU4:0.75,(OTU5
 FOUR = "((OTU1:0.1,OTU2:0.2):0.3,(OTU3:0.5,OTU4:0.7):1.1)root;"
 VARIANTS = ["unweighted", "weighted", "weighted-normalized"]
 COUNTS = pd.DataFrame(
-    [[1, 3, 0, 1, 0], [0, 2, 0, 4, 4], [0, 0, 6, 2, 1], [0, 0, 1, 1, 1], [5, 3, 5, 0, 0], [0, 0, 0, 3, 5]],
+    [
+        [1, 3, 0, 1, 0],
+        [0, 2, 0, 4, 4],
+        [0, 0, 6, 2, 1],
+        [0, 0, 1, 1, 1],
+        [5, 3, 5, 0, 0],
+        [0, 0, 0, 3, 5],
+    ],
     index=list("ABCDEF"),
     columns=[f"OTU{k}" for k in range(1, 6)],
 )
@@ -56,11 +63,17 @@ def expected(pair, variant):
 def test_all_pairs_of_six_samples(variant):
     table = tp.Tree.from_newick(FIVE).unifrac(COUNTS, variant)
     for pair in PAIRS:
-        assert table.loc[pair[0], pair[1]] == table.loc[pair[1], pair[0]] == pytest.approx(expected(pair, variant), abs=1e-14)
+        assert (
+            table.loc[pair[0], pair[1]]
+            == table.loc[pair[1], pair[0]]
+            == pytest.approx(expected(pair, variant), abs=1e-14)
+        )
     assert (np.diag(table) == 0).all()
     # In any order of the taxa, and with tips that no sample has.
     swapped = COUNTS[["OTU5", "OTU2", "OTU3", "OTU4", "OTU1"]]
-    np.testing.assert_allclose(tp.Tree.from_newick(FIVE).unifrac(swapped, variant), table, atol=1e-14)
+    np.testing.assert_allclose(
+        tp.Tree.from_newick(FIVE).unifrac(swapped, variant), table, atol=1e-14
+    )
     with pytest.warns(tp.MissingColumnsWarning, match="2 of 7 points have no column"):
         more = tp.Tree.from_newick(FIVE_AND_MORE).unifrac(COUNTS, variant)
     np.testing.assert_allclose(more, table, atol=1e-14)
@@ -77,7 +90,9 @@ ROOTS = [
 def test_samples_on_one_side_of_the_root(case):
     one, other, *values = case
     for variant, value in zip(VARIANTS, values):
-        assert tp.Tree.from_newick(FOUR).unifrac([one, other], variant)[0, 1] == pytest.approx(value, rel=1e-12)
+        assert tp.Tree.from_newick(FOUR).unifrac([one, other], variant)[0, 1] == pytest.approx(
+            value, rel=1e-12
+        )
     # As scikit-bio rounds them.
     if one[0]:
         assert values == pytest.approx([0.3333333333, 0.15, 0.1764705882], abs=1e-9)
@@ -88,11 +103,16 @@ def test_samples_on_one_side_of_the_root(case):
 def test_samples_that_share_the_root_alone():
     tree = tp.Tree.from_newick(FIVE)
     for variant, value in zip(VARIANTS, [1.0, 4.0, 1.0]):
-        assert tree.unifrac([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1]], variant)[0, 1] == pytest.approx(value, rel=1e-12)
+        assert tree.unifrac([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1]], variant)[0, 1] == pytest.approx(
+            value, rel=1e-12
+        )
 
 
 def test_samples_without_counts():
-    for text, one, values in [(FIVE, [1, 1, 1, 0, 0], [1.0, 2.0, 1.0]), ("(OTU1:0.25,OTU2:0.25)root;", [1, 0], [1.0, 0.25, 1.0])]:
+    for text, one, values in [
+        (FIVE, [1, 1, 1, 0, 0], [1.0, 2.0, 1.0]),
+        ("(OTU1:0.25,OTU2:0.25)root;", [1, 0], [1.0, 0.25, 1.0]),
+    ]:
         none = [0] * len(one)
         for variant, value in zip(VARIANTS, values):
             table = tp.Tree.from_newick(text).unifrac([one, none, none], variant)
@@ -104,11 +124,26 @@ def test_three_samples_of_pycogent():
     tree = tp.Tree.from_newick("((a:1,b:2):4,(c:3,(d:1,e:1):2):3);", names=list("abcde"))
     rows = [[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [1, 0, 0, 0, 1]]
     unweighted, weighted = tree.unifrac(rows, "unweighted"), tree.unifrac(rows, "weighted")
-    assert [unweighted[0, 1], unweighted[0, 2], unweighted[1, 2]] == pytest.approx([10 / 16, 8 / 13, 8 / 17], rel=1e-14)
+    assert [unweighted[0, 1], unweighted[0, 2], unweighted[1, 2]] == pytest.approx(
+        [10 / 16, 8 / 13, 8 / 17], rel=1e-14
+    )
     ways = {
-        (0, 1): 1 * (1 / 2) + 2 * (1 / 2 - 1 / 3) + 3 / 3 + 1 / 3 + 2 / 3 + 4 * (1 - 1 / 3) + 3 * (2 / 3),
+        (0, 1): 1 * (1 / 2)
+        + 2 * (1 / 2 - 1 / 3)
+        + 3 / 3
+        + 1 / 3
+        + 2 / 3
+        + 4 * (1 - 1 / 3)
+        + 3 * (2 / 3),
         (0, 2): 2 * (1 / 2) + 1 * (1 / 2) + 2 * (1 / 2) + 4 * (1 / 2) + 3 * (1 / 2),
-        (1, 2): 1 / 2 + 2 / 3 + 3 / 3 + 1 / 3 + 1 / 2 + 2 * (1 / 2 - 1 / 3) + 4 * (1 / 2 - 1 / 3) + 3 * (2 / 3 - 1 / 2),
+        (1, 2): 1 / 2
+        + 2 / 3
+        + 3 / 3
+        + 1 / 3
+        + 1 / 2
+        + 2 * (1 / 2 - 1 / 3)
+        + 4 * (1 / 2 - 1 / 3)
+        + 3 * (2 / 3 - 1 / 2),
     }
     assert list(ways.values()) == pytest.approx([7.5, 6.0, 4.5])
     for (i, j), way in ways.items():
@@ -122,22 +157,41 @@ def test_three_samples_of_the_front_door():
     with pytest.warns(tp.MissingColumnsWarning, match="1 of 3 points has no column"):
         found = {variant: tree.unifrac(table, variant) for variant in VARIANTS}
     # Shares of O1 are 1/6, 2/5 and 0; a unit that goes from one tip to the other goes 0.75.
-    shares, depth = np.array([1 / 6, 2 / 5, 0]), np.array([0.75, 0.75, 0.75]) - 0.25 * np.array([1 / 6, 2 / 5, 0])
+    shares, depth = (
+        np.array([1 / 6, 2 / 5, 0]),
+        np.array([0.75, 0.75, 0.75]) - 0.25 * np.array([1 / 6, 2 / 5, 0]),
+    )
     ways = 0.75 * np.abs(shares[:, None] - shares)
     np.testing.assert_allclose(found["weighted"], ways, atol=1e-15)
-    np.testing.assert_allclose(found["weighted"], [[0, 0.175, 0.125], [0.175, 0, 0.3], [0.125, 0.3, 0]], atol=1e-7)
-    np.testing.assert_allclose(found["weighted-normalized"], ways / (depth[:, None] + depth), atol=1e-15)
     np.testing.assert_allclose(
-        found["weighted-normalized"], [[0, 0.128834, 0.085714], [0.128834, 0, 0.2142857], [0.085714, 0.2142857, 0]], atol=1e-6
+        found["weighted"], [[0, 0.175, 0.125], [0.175, 0, 0.3], [0.125, 0.3, 0]], atol=1e-7
     )
-    np.testing.assert_allclose(found["unweighted"], [[0, 0, 0.25], [0, 0, 0.25], [0.25, 0.25, 0]], atol=1e-15)
+    np.testing.assert_allclose(
+        found["weighted-normalized"], ways / (depth[:, None] + depth), atol=1e-15
+    )
+    np.testing.assert_allclose(
+        found["weighted-normalized"],
+        [[0, 0.128834, 0.085714], [0.128834, 0, 0.2142857], [0.085714, 0.2142857, 0]],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        found["unweighted"], [[0, 0, 0.25], [0, 0, 0.25], [0.25, 0.25, 0]], atol=1e-15
+    )
 
 
 TREES = [
-    ("two tips of one name", "((((OTU1:0.5,OTU2:0.5):0.5,OTU3:1.0):1.0):0.0,(OTU4:0.75,OTU2:0.75):1.25);", "`OTU2` is in the tree twice"),
+    (
+        "two tips of one name",
+        "((((OTU1:0.5,OTU2:0.5):0.5,OTU3:1.0):1.0):0.0,(OTU4:0.75,OTU2:0.75):1.25);",
+        "`OTU2` is in the tree twice",
+    ),
     ("no root", "((OTU1:0.1,OTU2:0.2):0.3,OTU3:0.5,OTU4:0.7);", "the root has 3 children"),
     ("no lengths", "((((OTU1,OTU2),OTU3)),(OTU4,OTU5));", "has no length"),
-    ("one length missing", "((((OTU1,OTU2:0.5):0.5,OTU3:1.0):1.0):0.0,(OTU4:0.75,OTU5:0.75):1.25);", "the edge above leaf `OTU1` has no length"),
+    (
+        "one length missing",
+        "((((OTU1,OTU2:0.5):0.5,OTU3:1.0):1.0):0.0,(OTU4:0.75,OTU5:0.75):1.25);",
+        "the edge above leaf `OTU1` has no length",
+    ),
 ]
 
 
@@ -157,7 +211,7 @@ def test_tables_that_are_refused(variant):
     names = ["OTU1", "OTU2", "OTU3"]
     for rows, columns, said in [
         ([[1, 2, 3], [1, 1, 1]], ["OTU1", "OTU2", "OTU2"], "OTU2 is there twice"),
-        ([[1, 2, 3], [1, 1, 1]], ["OTU1", "OTU2", "OTU42"], "called as no point is, such as OTU42"),
+        ([[1, 2, 3], [1, 1, 1]], ["OTU1", "OTU2", "OTU42"], "name no point, such as OTU42"),
         ([[1, 2, -3], [1, 1, 1]], names, "mass -3"),
         ([[1, 2, 3], [1, 1, -1]], names, "mass -1"),
         ([[1, 2, np.nan], [1, 1, 1]], names, "mass nan"),

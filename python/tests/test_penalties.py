@@ -30,13 +30,19 @@ def problems(count, far):
 @pytest.mark.parametrize("far", [1.0, 1e6, 1e12, 1e30])
 def test_values_are_those_of_linear_programs(far):
     for a, b, cost, penalty in problems(100, far):
-        value, plan, (u, v) = tp.emd(a, b, cost, penalty=penalty, return_plan=True, return_potentials=True)
+        value, plan, (u, v) = tp.emd(
+            a, b, cost, penalty=penalty, return_plan=True, return_potentials=True
+        )
         all_left = penalty * (a.sum() + b.sum())
         close = {"rtol": 1e-9, "atol": 1e-14 * all_left}
-        np.testing.assert_allclose(value, judge(a, b, cost, penalty), rtol=1e-7, atol=1e-9 * all_left)
+        np.testing.assert_allclose(
+            value, judge(a, b, cost, penalty), rtol=1e-7, atol=1e-9 * all_left
+        )
         assert value <= all_left * (1 + 1e-12)
         np.testing.assert_allclose(tp.emd(b, a, cost.T.copy(), penalty=penalty), value, rtol=0)
-        np.testing.assert_allclose(tp.emd(a[::-1], b[::-1], cost[::-1, ::-1], penalty=penalty), value, **close)
+        np.testing.assert_allclose(
+            tp.emd(a[::-1], b[::-1], cost[::-1, ::-1], penalty=penalty), value, **close
+        )
         # What the caller gets proves it.
         plan = plan.toarray()
         left = a.sum() + b.sum() - 2 * plan.sum()
@@ -49,7 +55,9 @@ def test_values_are_those_of_linear_programs(far):
 
 def test_costs_far_above_the_penalty_add_nothing():
     for high in 1e12, 1e30:
-        assert tp.emd([0.8], [0.4, 0.3], np.full((1, 2), high), penalty=1.0) == pytest.approx(1.5, rel=1e-15)
+        assert tp.emd([0.8], [0.4, 0.3], np.full((1, 2), high), penalty=1.0) == pytest.approx(
+            1.5, rel=1e-15
+        )
     assert tp.emd([0.8], [0.4, 0.3], np.full((1, 2), 1e12), penalty=0.0) == 0.0
     assert tp.emd([0.8, 0.0], [0.0, 0.0], np.full((2, 2), 3.0), penalty=2.0) == 1.6
 
@@ -72,7 +80,9 @@ def test_every_door_has_the_same_value():
         "two sets": tp.emd(a, b, colors, colors, metric="sqeuclidean", penalty=penalty),
         "pairs": tp.emd_pairs([a, b], [(0, 1)], **by_colors)[0],
         "table": tp.emd_pairwise([a], [b], **by_colors)[0, 0],
-        "clouds": tp.emd_pairs([(a, colors), (b, colors)], [(0, 1)], metric="sqeuclidean", penalty=penalty)[0],
+        "clouds": tp.emd_pairs(
+            [(a, colors), (b, colors)], [(0, 1)], metric="sqeuclidean", penalty=penalty
+        )[0],
     }
     for door, found in way.items():
         np.testing.assert_allclose(found, value, rtol=1e-9, err_msg=door)
@@ -80,7 +90,9 @@ def test_every_door_has_the_same_value():
     paths = sparse.csgraph.shortest_path(edges, directed=False)
     on_graph = judge(a, b, paths, penalty)
     np.testing.assert_allclose(tp.emd(a, b, graph=edges, penalty=penalty), on_graph, rtol=1e-9)
-    np.testing.assert_allclose(tp.emd_pairs([a, b], [(0, 1)], graph=edges, penalty=penalty)[0], on_graph, rtol=1e-9)
+    np.testing.assert_allclose(
+        tp.emd_pairs([a, b], [(0, 1)], graph=edges, penalty=penalty)[0], on_graph, rtol=1e-9
+    )
     one_way = sparse.csr_array(cost * rng.integers(1, 3, size=(n, n)))
     there = judge(a, b, sparse.csgraph.shortest_path(one_way), penalty)
     np.testing.assert_allclose(tp.emd(a, b, graph=one_way, penalty=penalty), there, rtol=1e-9)
@@ -120,7 +132,9 @@ def test_penalties_of_points_are_those_of_linear_programs(far):
         of_a[0] += penalty
         found = tp.emd(a, b, cost, penalty=(of_a, of_b), return_plan=True, return_potentials=True)
         all_left = a @ of_a + b @ of_b
-        np.testing.assert_allclose(found[0], judge_of_points(a, b, cost, of_a, of_b), rtol=1e-7, atol=1e-9 * all_left)
+        np.testing.assert_allclose(
+            found[0], judge_of_points(a, b, cost, of_a, of_b), rtol=1e-7, atol=1e-9 * all_left
+        )
         assert tp.emd(b, a, cost.T.copy(), penalty=(of_b, of_a)) == found[0]
         check_proof(a, b, cost, of_a, of_b, found)
 
@@ -130,7 +144,11 @@ def test_penalties_of_points_through_every_door():
     n = 12
     x = rng.normal(size=(n, 3))
     cost = np.sqrt(((x[:, None] - x) ** 2).sum(2))
-    a, b, prices = rng.integers(0, 5, size=n) / 10 + 0.1, rng.integers(0, 5, size=n) / 10, rng.uniform(0, 2, size=n)
+    a, b, prices = (
+        rng.integers(0, 5, size=n) / 10 + 0.1,
+        rng.integers(0, 5, size=n) / 10,
+        rng.uniform(0, 2, size=n),
+    )
     value = judge_of_points(a, b, cost, prices, prices)
     edges = sparse.csr_array(np.triu(cost))
     one_way = sparse.csr_array(cost * rng.uniform(1, 1.5, size=(n, n)))
@@ -145,10 +163,14 @@ def test_penalties_of_points_through_every_door():
         "bounds": tp.emd(a, b, points=x, penalty=prices, accuracy="exact").upper,
         "pairs": tp.emd_pairs([a, b], [(0, 1)], points=x, penalty=prices)[0],
         "table": tp.emd_pairwise([a], [b], points=x, penalty=prices)[0, 0],
-        "table of bounds": tp.emd_pairwise([a, b], points=x, penalty=prices, accuracy="exact").upper[0, 1],
+        "table of bounds": tp.emd_pairwise(
+            [a, b], points=x, penalty=prices, accuracy="exact"
+        ).upper[0, 1],
         "clouds": tp.emd_pairs(clouds, [(0, 1)], penalty=twice)[0],
         "their own": tp.emd_pairwise(clouds.with_penalties(twice))[0, 1],
-        "their own, two sets": tp.emd_pairwise(*(clouds.with_penalties(twice)[[k]] for k in (0, 1)))[0, 0],
+        "their own, two sets": tp.emd_pairwise(
+            *(clouds.with_penalties(twice)[[k]] for k in (0, 1))
+        )[0, 0],
     }
     for door, found in way.items():
         np.testing.assert_allclose(found, value, rtol=1e-9, err_msg=door)
@@ -160,7 +182,11 @@ def test_penalties_of_points_through_every_door():
 
 def test_bad_penalties_of_points_are_named():
     x, a = np.arange(3.0)[:, None], np.ones(3)
-    for bad, text in [([1.0, -1.0, 1.0], "penalty of point 1 is -1"), ([1.0], r"penalties has shape \(1,\)"), (np.ones((3, 1)), "one axis")]:
+    for bad, text in [
+        ([1.0, -1.0, 1.0], "penalty of point 1 is -1"),
+        ([1.0], r"penalties has shape \(1,\)"),
+        (np.ones((3, 1)), "one axis"),
+    ]:
         with pytest.raises(ValueError, match=text):
             tp.emd(a, a, points=x, penalty=bad)
         with pytest.raises(ValueError, match=text):

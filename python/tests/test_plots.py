@@ -29,7 +29,9 @@ def test_colors_of_rows_that_are_called_alike_are_in_their_order():
     table = pd.DataFrame([[0.0, 1, 4], [1, 0, 3], [4, 3, 0]], index, index)
     ax = tp.plot_distances(table, "mds", colors=pd.Series(["x", "y", "x"], index))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
-    with pytest.raises(ValueError, match="colors have two entries for a; give them in the order of the rows"):
+    with pytest.raises(
+        ValueError, match="colors have two entries for a; give them in the order of the rows"
+    ):
         tp.plot_distances(table, "mds", colors=pd.Series(["x", "y", "x"], ["b", "a", "a"]))
 
 
@@ -41,12 +43,15 @@ def chain(leaves):
     return tp.Tree.from_newick(text.rsplit(":", 1)[0] + ";")
 
 
-@pytest.mark.parametrize("make", [
-    lambda rng: tp.linkage(points=rng.normal(size=(1500, 3))),
-    lambda rng: tp.linkage(points=rng.normal(size=(1500, 3)), method="single"),
-    lambda rng: chain(1500),
-    lambda rng: tp.Tree(np.full(1501, 1500), np.append(np.ones(1500), 0)),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: tp.linkage(points=rng.normal(size=(1500, 3))),
+        lambda rng: tp.linkage(points=rng.normal(size=(1500, 3)), method="single"),
+        lambda rng: chain(1500),
+        lambda rng: tp.Tree(np.full(1501, 1500), np.append(np.ones(1500), 0)),
+    ],
+)
 def test_large_trees_have_few_rows_which_stand_for_all_leaves(rng, make):
     tree = make(rng)
     picture = sketch(tree, 40)
@@ -59,7 +64,10 @@ def test_large_trees_have_few_rows_which_stand_for_all_leaves(rng, make):
     assert deepest == pytest.approx(depth.max())
     ax = tree.plot()
     labels = [text.get_text() for text in ax.get_yticklabels()]
-    counted = [int(text.rsplit(" and ")[1].split()[0]) + 2 if " more" in text else text.count(",") + 1 for text in labels]
+    counted = [
+        int(text.rsplit(" and ")[1].split()[0]) + 2 if " more" in text else text.count(",") + 1
+        for text in labels
+    ]
     assert sum(counted) == 1500
 
 
@@ -122,7 +130,7 @@ def test_what_is_no_table_of_distances_is_refused(table):
     for given, said in [
         (np.ones((2, 3)), r"shape \(2, 3\), expected \(n, n\)"),
         ([[0, np.nan], [1, 0]], "distance of rows 0 and 1 is nan"),
-        ([[0, 1], [2, 0]], "rows 0 and 1 are 1.0 apart, and 2.0 the other way round"),
+        ([[0, 1], [2, 0]], "rows 0 and 1 are 1.0 apart, and 2.0 in the other order"),
     ]:
         with pytest.raises(ValueError, match=said):
             tp.plot_distances(given)

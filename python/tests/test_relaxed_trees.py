@@ -23,9 +23,13 @@ def test_unbalanced_transport_on_trees_is_exact():
         penalty = float(rng.choice([0.0, 0.2, 1.0, 20.0]))
         judge = tp.emd(a, b, cost, penalty=penalty)
         assert tree.distance(a, b, penalty=penalty) == pytest.approx(judge, rel=1e-9, abs=1e-12)
-        assert tree.distance(sparse.csr_array(a[None]), b, penalty=penalty) == pytest.approx(judge, rel=1e-9, abs=1e-12)
+        assert tree.distance(sparse.csr_array(a[None]), b, penalty=penalty) == pytest.approx(
+            judge, rel=1e-9, abs=1e-12
+        )
         a, b = a / a.sum(), b / b.sum()
-        assert tree.distance(a, b, penalty=100.0) == pytest.approx(tree.distance(a, b), rel=1e-9, abs=1e-12)
+        assert tree.distance(a, b, penalty=100.0) == pytest.approx(
+            tree.distance(a, b), rel=1e-9, abs=1e-12
+        )
 
 
 def test_unbalanced_transport_on_a_forest_is_the_mean():
@@ -33,7 +37,9 @@ def test_unbalanced_transport_on_a_forest_is_the_mean():
     points, (a, b) = rng.normal(size=(9, 2)), rng.random((2, 9))
     trees = [tp.linkage(points=points, method=method) for method in ["average", "single"]]
     forest = tp.Forest(trees, weights=[1, 3])
-    judge = 0.25 * trees[0].distance(a, b, penalty=0.7) + 0.75 * trees[1].distance(a, b, penalty=0.7)
+    judge = 0.25 * trees[0].distance(a, b, penalty=0.7) + 0.75 * trees[1].distance(
+        a, b, penalty=0.7
+    )
     assert forest.distance(a, b, penalty=0.7) == pytest.approx(judge, rel=1e-12)
 
 
@@ -71,17 +77,40 @@ def test_barycenters_are_as_good_as_a_linear_program():
         assert (found >= 0).all() and found.sum() == pytest.approx(2, rel=1e-12)
         ours = sum(weight * tree.distance(found, row) for weight, row in zip(weights, measures))
         assert ours == pytest.approx(barycenter_lp(tree, measures, weights), rel=1e-7, abs=1e-9)
-        np.testing.assert_array_equal(found, tree.barycenter(sparse.csr_array(measures), weights.tolist()))
+        np.testing.assert_array_equal(
+            found, tree.barycenter(sparse.csr_array(measures), weights.tolist())
+        )
 
 
 CALLS = [
-    (lambda tree: tree.distance([1, 0], [0, 2]), "measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
-    (lambda tree: tree.distance([1, 0], [0, 2], penalty=-1.0), "penalty is -1; it must be finite and at least 0"),
-    (lambda tree: tree.distance([1, 0, 1], [0, 2, 0], penalty=1.0), "the measures live on 3 points, the tree or metric on 2"),
-    (lambda tree: tree.barycenter(np.eye(2), [1.0]), "the list of weights has shape (1,), expected (2,)"),
-    (lambda tree: tree.barycenter(np.eye(2), [1.0, np.nan]), "weights is NaN for measure 1; weights must be finite and at least 0"),
-    (lambda tree: tree.barycenter(np.eye(2), np.eye(2)), "weights has shape (2, 2), expected one for every measure"),
-    (lambda tree: tree.barycenter(np.zeros((0, 2))), "the set of measures has shape 0 rows, expected at least one row"),
+    (
+        lambda tree: tree.distance([1, 0], [0, 2]),
+        "measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)",
+    ),
+    (
+        lambda tree: tree.distance([1, 0], [0, 2], penalty=-1.0),
+        "penalty is -1; it must be finite and at least 0",
+    ),
+    (
+        lambda tree: tree.distance([1, 0, 1], [0, 2, 0], penalty=1.0),
+        "the measures live on 3 points, the tree or metric on 2",
+    ),
+    (
+        lambda tree: tree.barycenter(np.eye(2), [1.0]),
+        "the list of weights has shape (1,), expected (2,)",
+    ),
+    (
+        lambda tree: tree.barycenter(np.eye(2), [1.0, np.nan]),
+        "weights is NaN for measure 1; weights must be finite and at least 0",
+    ),
+    (
+        lambda tree: tree.barycenter(np.eye(2), np.eye(2)),
+        "weights has shape (2, 2), expected one for every measure",
+    ),
+    (
+        lambda tree: tree.barycenter(np.zeros((0, 2))),
+        "the set of measures has shape 0 rows, expected at least one row",
+    ),
 ]
 
 

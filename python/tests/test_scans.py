@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
-
 import treeport as tp
+from scipy import sparse
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def models(words, rng):
     tree = tp.linkage(points=words)
     forest = tp.Forest([tree, tp.linkage(points=words, method="single")])
     fitted = tp.TreeWasserstein(words, method="average").fit(documents(rng, 40))
-    return [(tree, tree._raw), (forest, forest._raw), (fitted, fitted.tree_._raw)]
+    return [(tree, tree._raw), (forest, forest._raw), (fitted, fitted.model_._raw)]
 
 
 def judge(model, query, collection):

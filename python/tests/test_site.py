@@ -1,6 +1,7 @@
 """What puts the site together, without Sphinx."""
 
 import importlib.util
+import os
 import pathlib
 
 import pytest
@@ -15,7 +16,9 @@ spec.loader.exec_module(build)
 def test_every_page_has_its_place():
     docs = ROOT / "docs"
     written = {path.stem for path in build.pages()} - {"index"}
-    scripts = {f"{folder}{path.stem}" for folder in build.SCRIPTS for path in (docs / folder).glob("*.py")} - {"tutorials/run"}
+    scripts = {
+        f"{folder}{path.stem}" for folder in build.SCRIPTS for path in (docs / folder).glob("*.py")
+    } - {"tutorials/run"}
     made = {name.removesuffix(".md") for name in build.GENERATED}
     listed = [name for names in build.SECTIONS.values() for name in names]
     assert sorted(listed) == sorted(written | scripts | made)
@@ -30,6 +33,9 @@ def test_links_are_those_of_the_site():
 
     assert linked("[a](../CHANGELOG.md#unreleased)") == "[a](CHANGELOG.md#unreleased)"
     assert linked("[a](PYTHON.md) [b](#here)") == "[a](PYTHON.md) [b](#here)"
+    assert linked("[a](recipes/jets.py) [b](tutorials/jets.py#x)") == (
+        "[a](recipes/jets.md) [b](tutorials/jets.md#x)"
+    )
     assert linked("[a](https://example.org)") == "[a](https://example.org)"
     assert linked("the [examples](../python/examples)") == "the examples"
     with pytest.raises(SystemExit, match=r"HOW.md: NONE.md leads nowhere"):
@@ -50,3 +56,12 @@ def test_references_have_our_methods_and_not_those_of_others():
     assert {"fit", "estimate", "coupling", "transform"} <= set(members)
     assert "get_params" not in members and "set_fit_request" not in members
     assert "autofunction:: treeport.emd\n" in build.python_reference()
+
+
+def test_the_repository_has_a_page_of_every_public_name():
+    page, written = ROOT / "docs" / "PYTHON.md", build.python_index()
+    if "TREEPORT_WRITE_DOCS" in os.environ:
+        page.write_text(written, encoding="utf-8")
+    hint = "`TREEPORT_WRITE_DOCS=1 python -m pytest python/tests/test_site.py` writes it again"
+    assert page.read_text(encoding="utf-8") == written, hint
+    assert "| `emd` | Computes the exact transport cost" in written

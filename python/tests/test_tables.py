@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import treeport as tp
 
 
@@ -43,7 +42,9 @@ def test_a_table_of_ones_own_gets_the_same_numbers(memory, tmp_path):
         assert model.pairwise(A, B, out=out) is out
         np.testing.assert_array_equal(out, cross)
         tp.set_memory_limit(None)
-    assert tp.Tree.from_newick("(a:1,b:2);").pairwise(np.empty((0, 2)), out=np.empty((0, 0))).shape == (0, 0)
+    assert tp.Tree.from_newick("(a:1,b:2);").pairwise(
+        np.empty((0, 2)), out=np.empty((0, 0))
+    ).shape == (0, 0)
 
 
 def test_a_table_that_does_not_fit_is_filled_in_blocks(memory):
@@ -55,7 +56,9 @@ def test_a_table_that_does_not_fit_is_filled_in_blocks(memory):
     with pytest.raises(MemoryError, match="`out=` a memory map in Python"):
         tree.pairwise(measures)
     out = tree.pairwise(measures, out=np.empty((200, 200)))
-    np.testing.assert_array_equal(out, np.where(np.add.outer(np.arange(200), np.arange(200)) % 2, 3.0, 0.0))
+    np.testing.assert_array_equal(
+        out, np.where(np.add.outer(np.arange(200), np.arange(200)) % 2, 3.0, 0.0)
+    )
 
 
 def test_what_is_no_table_says_what_is_expected():

@@ -21,7 +21,9 @@ def test_values_and_gradients(words, documents):
     A = torch.tensor(measures[:30], requires_grad=True)
     B = torch.tensor(measures[30:])
     values = module(A, B)
-    np.testing.assert_allclose(values.detach().numpy(), tw.paired(measures[:30], measures[30:]), rtol=1e-9)
+    np.testing.assert_allclose(
+        values.detach().numpy(), tw.paired(measures[:30], measures[30:]), rtol=1e-9
+    )
     values.sum().backward()
     # Along a move of mass that keeps the total.
     step = torch.zeros_like(B)
@@ -63,7 +65,9 @@ def test_unequal_totals_are_refused(rng):
         assert torch.isfinite(module(A, B)).all()
         off = A.clone()
         off[3] *= 2
-        with pytest.raises(ValueError, match="measures 3 have total mass 2 and 1; transport needs equal"):
+        with pytest.raises(
+            ValueError, match="measures 3 have total mass 2 and 1; transport needs equal"
+        ):
             module(off, B)
         with pytest.raises(ValueError, match="measures 0 have total mass 1 and nan"):
             module(A, B * float("nan"))
@@ -79,7 +83,9 @@ def test_batches_have_the_distances_and_gradients_of_their_rows(words, documents
     values = module(A[:, :, None], masses[None, None, 10:14])
     assert values.shape == (2, 3, 4)
     np.testing.assert_allclose(
-        values.detach().reshape(6, 4).numpy(), tw.pairwise(documents[:6], documents[10:14]), rtol=1e-9
+        values.detach().reshape(6, 4).numpy(),
+        tw.pairwise(documents[:6], documents[10:14]),
+        rtol=1e-9,
     )
     values.sum().backward()
     rows = masses[:6].clone().requires_grad_()
@@ -96,7 +102,10 @@ def problems(count=4, n=5, m=7, d=3, seed=0):
     """Logits of masses, and points, that all want gradients."""
     random = torch.Generator().manual_seed(seed)
     shapes = (count, n), (count, m), (count, n, d), (count, m, d)
-    return [torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_() for shape in shapes]
+    return [
+        torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_()
+        for shape in shapes
+    ]
 
 
 def masses(*logits):
@@ -113,7 +122,9 @@ def test_emd_of_points_passes_gradcheck(metric):
 
 @pytest.mark.parametrize("metric", ["l2", "cityblock", "linf"])
 def test_emd_knows_other_names_of_metrics(metric):
-    assert torch.autograd.gradcheck(lambda p, q, x, y: emd(*masses(p, q), x, y, metric=metric), problems(1, 3, 4))
+    assert torch.autograd.gradcheck(
+        lambda p, q, x, y: emd(*masses(p, q), x, y, metric=metric), problems(1, 3, 4)
+    )
 
 
 def test_emd_of_periodic_points_passes_gradcheck():
@@ -126,13 +137,22 @@ def test_emd_of_periodic_points_passes_gradcheck():
 def test_emd_of_costs_passes_gradcheck():
     p, q, _, _ = problems(3, 3, 4)
     for shape in ((3, 4), (1, 3, 4), (3, 3, 4)):  # shared, and one each
-        costs = torch.rand(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        assert torch.autograd.gradcheck(lambda p, q, costs: emd(*masses(p, q), costs), (p, q, costs))
+        costs = torch.rand(
+            shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+        ).requires_grad_()
+        assert torch.autograd.gradcheck(
+            lambda p, q, costs: emd(*masses(p, q), costs), (p, q, costs)
+        )
 
 
 def test_emd_of_shared_inputs_passes_gradcheck():
     p, q, x, y = problems(2, 3, 4, 2)
-    for given in ((p, q[0], x[0], y), (p[0], q, x, y[0]), (p[0], q[0], x[0], y), (p[:, None], q, x[0], y[:, None])):
+    for given in (
+        (p, q[0], x[0], y),
+        (p[0], q, x, y[0]),
+        (p[0], q[0], x[0], y),
+        (p[:, None], q, x[0], y[:, None]),
+    ):
         given = [one.detach().clone().requires_grad_() for one in given]
         assert torch.autograd.gradcheck(lambda p, q, x, y: emd(*masses(p, q), x, y), given)
 
@@ -154,7 +174,9 @@ def test_emd_has_the_values_and_gradients_of_pot(metric):
             "sqeuclidean": lambda: (apart**2).sum(dim=-1),
             "manhattan": lambda: apart.abs().sum(dim=-1),
             "chebyshev": lambda: apart.abs().amax(dim=-1),
-            "cosine": lambda: 1 - torch.nn.functional.cosine_similarity(x_i[:, None], y_i[None], dim=-1),
+            "cosine": lambda: (
+                1 - torch.nn.functional.cosine_similarity(x_i[:, None], y_i[None], dim=-1)
+            ),
         }[metric]()
         total = total + ot.emd2(a_i, b_i, costs)
     total.backward()
@@ -174,7 +196,9 @@ def test_emd_has_the_bits_of_treeport_emd(size):
     with torch.no_grad():
         assert emd(a, b, x, y).tolist() == wanted
     costs = torch.cdist(x, y).detach()
-    assert emd(a, b, costs).tolist() == [tp.emd(*of_one) for of_one in zip(*arrays[:2], costs.numpy())]
+    assert emd(a, b, costs).tolist() == [
+        tp.emd(*of_one) for of_one in zip(*arrays[:2], costs.numpy())
+    ]
     one = emd(a[0], b[0], x[0], y[0])
     assert one.shape == () and one.item() == wanted[0]
     uniform = emd(None, None, x, y)
@@ -257,7 +281,9 @@ def test_emd_keeps_types():
         eps = torch.finfo(dtype).eps
         torch.testing.assert_close(values.double(), exact.detach(), rtol=20 * eps, atol=20 * eps)
     assert emd(masses(p)[0].float(), None, x, y).dtype == torch.float64
-    whole = emd(torch.tensor([1, 1]), torch.tensor([2]), torch.tensor([[0], [1]]), torch.tensor([[3]]))
+    whole = emd(
+        torch.tensor([1, 1]), torch.tensor([2]), torch.tensor([[0], [1]]), torch.tensor([[3]])
+    )
     assert whole.dtype == torch.get_default_dtype() and whole.item() == 5
 
 
@@ -277,7 +303,9 @@ def test_totals_of_single_precision_may_be_rounded():
 def test_second_derivatives_are_refused():
     p, q, x, y = problems()
     a, b = masses(p, q)
-    refused = pytest.raises(RuntimeError, match="treeport.torch.emd has first derivatives only: .*create_graph=True")
+    refused = pytest.raises(
+        RuntimeError, match="treeport.torch.emd has first derivatives only: .*create_graph=True"
+    )
     (slope,) = torch.autograd.grad(emd(a, b, x, y).sum(), x, create_graph=True)
     assert slope.requires_grad, "or a penalty on it would be left out in silence"
     with refused:
@@ -317,16 +345,43 @@ def test_errors_name_the_entry_of_the_batch():
     a, b = (one.detach() for one in masses(p, q))
     table = torch.ones(2, 2, 3)
     cases = [
-        ((with_nan(a, 3, 2), b, x, y), "^batch entry 3: measure 0 has mass NaN at point 2; masses must be finite"),
-        ((with_nan(a[0], 2), b[0], x[0], y[0]), "^measure 0 has mass NaN at point 2; masses must be finite"),
-        ((a, -b, x, y), "^batch entry 0: measure 1 has mass -0.* at point 0; masses must be finite and at least 0"),
-        ((a, b, with_nan(x, 1, 2, 0), y), "^batch entry 1: coordinate 0 of point 2 is NaN; coordinates must be finite"),
-        ((a, b, x, with_nan(y, 1, 2, 0)), "^batch entry 1: points_b: coordinate 0 of point 2 is NaN"),
-        ((a * torch.tensor([[1.0], [1.0], [2.0], [1.0]]), b, x, y), "^batch entry 2: measures 0 and 1 have total mass 2 and 1"),
+        (
+            (with_nan(a, 3, 2), b, x, y),
+            "^batch entry 3: measure 0 has mass NaN at point 2; masses must be finite",
+        ),
+        (
+            (with_nan(a[0], 2), b[0], x[0], y[0]),
+            "^measure 0 has mass NaN at point 2; masses must be finite",
+        ),
+        (
+            (a, -b, x, y),
+            "^batch entry 0: measure 1 has mass -0.* at point 0; masses must be finite and at least 0",
+        ),
+        (
+            (a, b, with_nan(x, 1, 2, 0), y),
+            "^batch entry 1: coordinate 0 of point 2 is NaN; coordinates must be finite",
+        ),
+        (
+            (a, b, x, with_nan(y, 1, 2, 0)),
+            "^batch entry 1: points_b: coordinate 0 of point 2 is NaN",
+        ),
+        (
+            (a * torch.tensor([[1.0], [1.0], [2.0], [1.0]]), b, x, y),
+            "^batch entry 2: measures 0 and 1 have total mass 2 and 1",
+        ),
         ((0 * a, 0 * b, x, y), "^batch entry 0: measure 0 has no mass"),
-        ((None, None, with_nan(table, 1, 0, 2)), "^batch entry 1: distance from point 0 to point 2 is NaN"),
-        ((None, None, -table), "^batch entry 0: distance from point 0 to point 0 is -1; distances must be finite"),
-        ((None, None, with_nan(torch.ones(2, 2, 2, 3), 1, 0, 1, 1)), r"^batch entry \(1, 0\): distance from point 1 to point 1"),
+        (
+            (None, None, with_nan(table, 1, 0, 2)),
+            "^batch entry 1: distance from point 0 to point 2 is NaN",
+        ),
+        (
+            (None, None, -table),
+            "^batch entry 0: distance from point 0 to point 0 is -1; distances must be finite",
+        ),
+        (
+            (None, None, with_nan(torch.ones(2, 2, 2, 3), 1, 0, 1, 1)),
+            r"^batch entry \(1, 0\): distance from point 1 to point 1",
+        ),
     ]
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -339,15 +394,21 @@ def test_errors_about_shapes_and_kinds():
     cases = [
         ((a[:, :4], b, x, y), "a has 4 masses, and x has 5 rows"),
         ((a, b[:, :4], x, y), "b has 4 masses, and y has 7 rows"),
-        ((a, b, x[..., :2], y), "x has 2 coordinates a point, y 3; they have to live in one space"),
+        ((a, b, x[..., :2], y), "x has 2 coordinates a point, y 3; the numbers have to be equal"),
         ((a, b, x[..., :0], y[..., :0]), "x and y have no coordinates"),
-        ((a[:3], b, x, y), r"the batches have shapes a \(3,\), b \(4,\), x \(4,\), y \(4,\); axes have to be equal, 1"),
+        (
+            (a[:3], b, x, y),
+            r"the batches have shapes a \(3,\), b \(4,\), x \(4,\), y \(4,\); axes have to be equal, 1",
+        ),
         ((a, b, x), r"the cost matrix has shape \(5, 3\), expected \(5, 7\)"),
         ((a, b, x[0, 0]), r"the cost matrix has shape \(3,\), expected \(..., n, m\)"),
         ((a[0, 0], b, x, y), r"a has shape \(\), expected \(..., n\)"),
         ((a[:, :0], b, x[:, :0], y), "a has no points; a measure needs at least one"),
         ((None, None, torch.ones(2, 0)), "b has no points"),
-        ((a, b, None, y), r"give the coordinates of both sides, `emd\(a, b, x, y\)`, or a cost matrix"),
+        (
+            (a, b, None, y),
+            r"give the coordinates of both sides, `emd\(a, b, x, y\)`, or a cost matrix",
+        ),
         ((a.to_sparse(), b, x, y), r"a is sparse; give `a.to_dense\(\)`"),
         ((a, b, x.to(torch.complex128), y), "x is complex"),
         ((a, b.to("meta"), x, y), "a is on cpu, b on meta; bring all to one device"),
@@ -355,7 +416,10 @@ def test_errors_about_shapes_and_kinds():
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
             emd(*given)
-    with pytest.raises(TypeError, match=r"y is of type ndarray; give a tensor \(`torch.as_tensor`\), or use treeport.emd"):
+    with pytest.raises(
+        TypeError,
+        match=r"y is of type ndarray; give a tensor \(`torch.as_tensor`\), or use treeport.emd",
+    ):
         emd(a, b, x, y.numpy())
     with pytest.raises(ValueError, match="the metric is `foo`; it must be euclidean, manhattan"):
         emd(a, b, x, y, metric="foo")
@@ -374,7 +438,10 @@ def test_haversine_has_gradients_in_the_masses_alone():
     a = torch.tensor([0.25, 0.75], requires_grad=True)
     emd(a, None, places, places, metric="haversine").backward()
     assert a.grad.sum().abs() < 1e-3 and a.grad[0] < 0 < a.grad[1]
-    with pytest.raises(ValueError, match='metric="haversine" has no gradient in the points here, "euclidean", .* detach the points'):
+    with pytest.raises(
+        ValueError,
+        match='metric="haversine" has no gradient in the points here, "euclidean", .* detach the points',
+    ):
         emd(a, None, places.clone().requires_grad_(), places, metric="haversine")
 
 
@@ -409,6 +476,62 @@ def test_the_section_of_the_tour_runs():
     (block,) = re.findall(r"^```py\n(.*?)^```", section, re.M | re.S)
     p, q, x, y = problems()
     a, b = (one[0].detach().requires_grad_() for one in masses(p, q))
-    names = {"a": a, "b": b, "x": x[0].detach().requires_grad_(), "y": y[0], "weights": masses(p)[0], "clouds": x, "target": y[1]}
+    names = {
+        "a": a,
+        "b": b,
+        "x": x[0].detach().requires_grad_(),
+        "y": y[0],
+        "weights": masses(p)[0],
+        "clouds": x,
+        "target": y[1],
+    }
     exec(block, names)
     assert a.grad is not None and names["x"].grad is not None and names["values"].shape == (4,)
+
+
+def relaxations():
+    """Names and inputs that relax four problems of 5 and 7 points, and want gradients."""
+    random = torch.Generator().manual_seed(3)
+
+    def drawn(*shape):
+        one = 0.3 + torch.rand(shape, generator=random, dtype=torch.float64)
+        return one.requires_grad_()
+
+    yield "a penalty for all", lambda one: {"penalty": one}, [drawn()]
+    yield "one for each problem", lambda one: {"penalty": one}, [drawn(2)]
+    yield "one for each point", lambda p, q: {"penalty": (p, q)}, [drawn(2, 3), drawn(4)]
+    yield "a mass", lambda one: {"mass": 0.5 * one}, [drawn(2)]
+
+
+@pytest.mark.parametrize("kind", list(relaxations()), ids=lambda kind: kind[0])
+def test_relaxed_emd_passes_gradcheck(kind):
+    _, relaxed, inputs = kind
+
+    def value(p, q, x, y, *more):
+        a, b = masses(p, q)
+        return emd(a, 1.4 * b, x, y, **relaxed(*more))
+
+    assert torch.autograd.gradcheck(value, [*problems(2, 3, 4), *inputs])
+
+    def of_costs(p, q, costs, *more):
+        a, b = masses(p, q)
+        return emd(a, 1.4 * b, costs.exp(), **relaxed(*more))
+
+    p, q, *_ = problems(2, 3, 4)
+    costs = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    assert torch.autograd.gradcheck(of_costs, [p, q, costs.requires_grad_(), *inputs])
+
+
+def test_relaxed_emd_refuses_what_does_not_fit():
+    a, x = torch.ones(3), torch.rand(3, 2)
+    assert emd(a, 2 * a, x, x, mass=3.0) == emd(a, 2 * a, x, x, penalty=0.0) == 0.0
+    for options, words in [
+        ({"mass": 1.0, "penalty": 1.0}, "give mass or penalty, not both"),
+        ({"mass": 3.5}, "mass is 3.5; it must be at least 0 and at most the smaller"),
+        ({"penalty": -1.0}, "penalty is -1; it must be finite and at least 0"),
+        ({"penalty": (a, a, a)}, "penalty is a tuple of 3"),
+        ({"penalty": (a, torch.ones(4))}, "penalty has 4 numbers for 3 points of b"),
+        ({"penalty": (a, -a)}, "the penalty of point 0 is -1"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            emd(a, a, x, x, **options)

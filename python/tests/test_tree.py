@@ -72,7 +72,9 @@ def test_cityblock_of_embeddings_is_the_distance(rng):
     assert rows.shape == (12, tree.n_nodes)
     assert rows.indices.dtype == np.int32
     matrix = tree.pairwise(measures)
-    np.testing.assert_allclose(cdist(rows.toarray(), rows.toarray(), "cityblock"), matrix, atol=1e-12)
+    np.testing.assert_allclose(
+        cdist(rows.toarray(), rows.toarray(), "cityblock"), matrix, atol=1e-12
+    )
     np.testing.assert_allclose(tree.pairwise(measures[:5], measures), matrix[:5], atol=1e-12)
     np.testing.assert_allclose(tree.paired(measures[:5], measures[5:10]), np.diag(matrix[:5, 5:10]))
     assert tree.distance(measures[0], measures[1]) == pytest.approx(matrix[0, 1], rel=1e-12)

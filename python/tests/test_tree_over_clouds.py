@@ -4,20 +4,22 @@ import pickle
 
 import numpy as np
 import pytest
-
 import treeport as tp
 
 
 def patients(count, seed=0, size=60, dim=5, apart=0.2):
     rng = np.random.default_rng(seed)
-    clouds = {f"P{k}": apart * rng.normal(size=dim) + rng.normal(size=(size + k, dim)) for k in range(count)}
+    clouds = {
+        f"P{k}": apart * rng.normal(size=dim) + rng.normal(size=(size + k, dim))
+        for k in range(count)
+    }
     return tp.Clouds(clouds)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     clouds = patients(14)
-    return clouds, tp.TreeWasserstein(epochs=20).fit(clouds[:12])
+    return clouds, tp.TreeWasserstein(method="tree", epochs=20).fit(clouds[:12])
 
 
 def slow_rows(clouds, points):
@@ -40,7 +42,7 @@ def test_clouds_of_the_fit_are_rows_on_all_points(fitted):
     exact = tp.emd_pairwise(old).to_numpy()
     off = ~np.eye(12, dtype=bool)
     assert np.abs(found.to_numpy()[off] / exact[off] - 1).mean() < 0.1
-    assert tw.transform(old).shape == (12, tw.tree_.n_nodes)
+    assert tw.transform(old).shape == (12, tw.model_.n_nodes)
     lower, upper = tw.bounds(old[:3], old[3:6], "arcs")
     both = tp.emd_pairs(old, [(0, 3), (1, 4), (2, 5)])
     assert np.all(lower <= both * (1 + 1e-9)) and np.all(both <= upper * (1 + 1e-9))
@@ -144,7 +146,9 @@ def test_null_distances_are_those_of_two_draws():
         expected.append(tp.emd(equal, equal, at[drawn[:10]], at[drawn[10:]]))
     assert tp.null_distance(clouds, n_points=10, random_state=0) == pytest.approx(np.mean(expected))
     assert np.isnan(tp.null_distance(tp.Clouds([[[0.0, 1.0]]])))
-    with pytest.warns(UserWarning, match="samples of 20 points need a group of 40; 3 of 3 groups are smaller"):
+    with pytest.warns(
+        UserWarning, match="samples of 20 points need a group of 40; 3 of 3 groups are smaller"
+    ):
         assert tp.null_distance(clouds, n_points=20) == tp.null_distance(clouds)
     with pytest.raises(ValueError, match="n_points is 0"):
         tp.null_distance(clouds, n_points=0)
@@ -157,7 +161,9 @@ def test_drawn_cells_say_what_the_draw_makes():
     from types import SimpleNamespace
 
     rng = np.random.default_rng(0)
-    obs = pandas.DataFrame({"patient": np.repeat(list("abcdef"), 80)}, index=[f"c{k}" for k in range(480)])
+    obs = pandas.DataFrame(
+        {"patient": np.repeat(list("abcdef"), 80)}, index=[f"c{k}" for k in range(480)]
+    )
     at = rng.normal(size=(480, 4)) + np.repeat(rng.normal(size=(6, 4)), 80, axis=0)
     cells = SimpleNamespace(obs=obs, obs_names=obs.index, obsm={"X_pca": at})
     tw = tp.TreeWasserstein(at, epochs=10)
@@ -168,4 +174,8 @@ def test_drawn_cells_say_what_the_draw_makes():
     off = ~np.eye(6, dtype=bool)
     error = np.abs(tw.pairwise(whole).to_numpy()[off] / exact[off] - 1).mean()
     assert tw.sampling_["error"] == pytest.approx(error)
-    assert 0 < tw.sampling_["null_distance"] == pytest.approx(tp.null_distance(whole, at, n_points=20), rel=0.2)
+    assert (
+        0
+        < tw.sampling_["null_distance"]
+        == pytest.approx(tp.null_distance(whole, at, n_points=20), rel=0.2)
+    )

@@ -1,23 +1,15 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask device-tests`, `cargo xtask docs`,
-//! `cargo xtask bench-peers`, `cargo xtask attack`, `cargo xtask package`.
+//! Repository tasks: `cargo xtask help` lists them.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). Child
-//! processes share our terminal and process group, so Ctrl-C reaches them, too, and none is left
-//! running.
+//! processes share the terminal and the process group, so Ctrl-C reaches them, too, and none is
+//! left running.
 
 #![expect(clippy::print_stderr, reason = "a task runner speaks to its user")]
 
 #[cfg(unix)]
 mod attack;
-#[cfg(any(feature = "package", test))]
-#[cfg_attr(not(feature = "package"), allow(dead_code, reason = "tests ask the pure parts alone"))]
-mod package;
-#[cfg(test)]
-mod pages;
-mod peers;
 mod plan;
 mod runner;
-mod site;
 
 use std::io::Write;
 use std::process::ExitCode;

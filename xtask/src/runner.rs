@@ -1,11 +1,11 @@
-//! Runs the steps of a task in order up to the first that fails, with concurrent ones beside them.
+//! Runs the steps of a task up to the first that fails.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{self, ExitCode, ExitStatus, Stdio};
-use std::thread::ScopedJoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,8 +13,7 @@ use anyhow::{Context, Result};
 #[cfg(unix)]
 use crate::attack;
 use crate::plan::{
-    Action, Command, Machine, Program, Step, Task, WHEEL, fresh_venv, plan, venv_python,
-    wheel_folder,
+    Machine, Plan, Program, Step, Task, WHEEL, fresh_venv, plan, venv_python, wheel_folder,
 };
 
 /// Exit code of shells if there is no such program.
@@ -34,82 +33,73 @@ struct Place {
     data: Option<PathBuf>,
 }
 
-/// Outcome of a step.
-enum Outcome {
-    Passed(Duration),
-    Failed(Duration, u8),
-    Skipped,
-}
-
-/// Outcome of a command, and its output if it was captured.
-struct Done {
-    outcome: Outcome,
+/// A finished step.
+struct Done<'a> {
+    step: &'a Step,
+    time: Duration,
+    /// Exit code; 0 after success.
+    code: u8,
+    /// Captured output of a quiet or concurrent step.
     output: Vec<u8>,
 }
 
-/// Outcomes of the steps so far.
-#[derive(Default)]
-struct Report {
-    outcomes: Vec<(&'static str, Outcome)>,
-    /// Exit code of the step that failed; 0 if none has.
-    code: u8,
-}
+impl Done<'_> {
+    /// Returns the exit code with which the task ends; 0 if it continues.
+    fn failure(&self) -> u8 {
+        if self.step.optional { 0 } else { self.code }
+    }
 
-impl Report {
-    fn add(&mut self, step: &Step, done: Done) {
-        let (Outcome::Failed(_, failed), Action::Run(command)) = (&done.outcome, &step.action)
-        else {
-            return self.outcomes.push((step.name, done.outcome));
-        };
-        let _ = std::io::stderr().write_all(&done.output);
-        if command.optional {
-            eprintln!("==> {}: cannot be installed; continuing without it", step.name);
-            return self.outcomes.push((step.name, Outcome::Skipped));
+    /// Prints captured output, unless the step is quiet and succeeded, and advice.
+    fn print(&self, beside: bool) {
+        let (name, code) = (self.step.name, self.code);
+        if code != 0 || !self.step.quiet {
+            if beside {
+                eprintln!("==> {name} printed:");
+            }
+            let _ = std::io::stderr().write_all(&self.output);
         }
-        self.code = if self.code == 0 { *failed } else { self.code };
-        eprintln!("error: step `{}` failed with exit code {failed}", step.name);
-        if let Some(hint) = command.hint {
+        if code == 0 {
+            return;
+        }
+        if self.step.optional {
+            return eprintln!("==> {name}: cannot be installed; continuing without it");
+        }
+        eprintln!("error: step `{name}` failed with exit code {code}");
+        if let Some(hint) = self.step.hint {
             eprintln!("\nhint: {hint}");
         }
-        self.outcomes.push((step.name, done.outcome));
     }
 }
 
 /// Runs a task; the exit code is that of the failed step.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
     let place = Place::detect(task)?;
-    #[cfg(feature = "package")]
-    if task == Task::Package {
-        let target = place.root.join(place.venv.parent().context("a folder for what is built")?);
-        let mut workshop =
-            crate::package::Workshop::new(place.root, target, place.cargo, place.python)?;
-        crate::package::run(&mut workshop)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     place.remove_skipped_file()?;
-    let steps = plan(task, &place.found(task), &place.venv);
-    let report = place.run_all(&steps)?;
+    let plan = plan(task, &place.found(task), &place.venv);
+    let done = place.run_all(&plan)?;
+    let code = done.iter().map(Done::failure).find(|code| *code != 0).unwrap_or(0);
     #[cfg(unix)]
-    if let (Task::Attack(options), 0) = (task, report.code) {
+    if let (Task::Attack(options), 0) = (task, code) {
         let target = place.root.join(place.venv.with_file_name("debug"));
         return attack::run(&options, &target, place.program(Program::Venv).into());
     }
-    eprint!("{}{}", summary(&report.outcomes), place.skipped());
-    Ok(ExitCode::from(report.code))
+    eprint!("{}{}", summary(&done), place.skipped());
+    Ok(ExitCode::from(code))
 }
 
 /// Formats one line per step with its time in seconds.
-fn summary(outcomes: &[(&str, Outcome)]) -> String {
-    let line = |(name, outcome): &(&str, Outcome)| match outcome {
-        Outcome::Passed(time) => format!("  {name:<13}{:>8.1} s\n", time.as_secs_f64()),
-        Outcome::Failed(time, code) => {
-            format!("  {name:<13}{:>8.1} s  failed with exit code {code}\n", time.as_secs_f64())
-        }
-        Outcome::Skipped => format!("  {name:<13} skipped\n"),
+fn summary(done: &[Done]) -> String {
+    let line = |Done { step, time, code, .. }: &Done| {
+        let failed = match (code, step.optional) {
+            (0, _) => String::new(),
+            (_, true) => "  cannot be installed".into(),
+            (code, false) => format!("  failed with exit code {code}"),
+        };
+        format!("  {:<17}{:>8.1} s{failed}\n", step.name, time.as_secs_f64())
     };
-    let failed = outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(..)));
-    let head = if failed { "==> failed\n" } else { "==> passed\n" };
-    head.to_owned() + &outcomes.iter().map(line).collect::<String>()
+    let failed = done.iter().any(|done| done.failure() != 0);
+    let lines: String = done.iter().map(line).collect();
+    format!("==> {}\n{lines}", if failed { "failed" } else { "passed" })
 }
 
 /// Returns the exit code to pass on; for a signal 128 plus its number, as in shells.
@@ -130,13 +120,12 @@ impl Place {
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
-        // Separate environments: the site needs more tools, and the newest packages differ from
-        // those of the tests.
+        // Separate environments: their packages differ from those of the tests.
         let venv = match task {
             Task::Docs => "venv-docs",
             Task::Newest => "venv-newest",
             Task::DeviceTests => "venv-device",
-            Task::BenchPeers(_) => "venv-peers",
+            Task::BenchPeers { .. } => "venv-peers",
             _ => "venv",
         };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
@@ -156,17 +145,16 @@ impl Place {
             probe.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             probe.status().is_ok_and(|status| status.success())
         };
+        let ci = task == Task::Ci;
         Machine {
-            python: self.root.join("python/pyproject.toml").is_file(),
             venv: works(self.program(Program::Venv), &["-m", "pip", "--version"]),
-            deny: works(self.cargo.clone(), &["deny", "--version"]),
-            advisories: task == Task::Ci
+            deny: ci && works(self.cargo.clone(), &["deny", "--version"]),
+            advisories: ci
                 && works("git".into(), &["ls-remote", "--exit-code", ADVISORIES, "HEAD"]),
         }
     }
 
-    /// Returns the search path for programs: that of the caller, and the tools that we have
-    /// installed.
+    /// Returns the search path of the caller, and the tools that are installed here.
     fn path(&self) -> OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let tools = std::iter::once(self.root.join("target/tools/bin"));
@@ -182,19 +170,19 @@ impl Place {
         }
     }
 
-    /// Replaces the placeholder for the wheel in a command by the newest wheel in its folder.
-    fn filled(&self, command: &Command) -> Result<Command> {
-        let mut command = command.clone();
-        for arg in command.args.iter_mut().filter(|arg| arg.contains(WHEEL)) {
-            let folder = wheel_folder(&self.venv);
-            let newest = std::fs::read_dir(self.root.join(&folder))?.flatten().max_by_key(|file| {
-                let changed = file.metadata().and_then(|about| about.modified());
-                changed.unwrap_or(std::time::UNIX_EPOCH)
-            });
-            let wheel = newest.with_context(|| format!("no wheel in {}", folder.display()))?;
-            *arg = arg.replace(WHEEL, &folder.join(wheel.file_name()).to_string_lossy());
+    /// Returns the arguments of a step, with the newest wheel in its folder for the placeholder.
+    fn args(&self, step: &Step) -> Result<Vec<String>> {
+        if !step.args.iter().any(|arg| arg.contains(WHEEL)) {
+            return Ok(step.args.clone());
         }
-        Ok(command)
+        let folder = wheel_folder(&self.venv);
+        let newest = std::fs::read_dir(self.root.join(&folder))?.flatten().max_by_key(|file| {
+            let changed = file.metadata().and_then(|about| about.modified());
+            changed.unwrap_or(std::time::UNIX_EPOCH)
+        });
+        let wheel = newest.with_context(|| format!("no wheel in {}", folder.display()))?;
+        let wheel = folder.join(wheel.file_name()).to_string_lossy().into_owned();
+        Ok(step.args.iter().map(|arg| arg.replace(WHEEL, &wheel)).collect())
     }
 
     /// File in which tests that cannot run here write the reason, one line each.
@@ -222,69 +210,59 @@ impl Place {
     }
 
     /// Formats the command line for the root of the repository.
-    fn shown(&self, command: &Command) -> String {
-        let program = match command.program {
+    fn shown(&self, step: &Step, args: &[String]) -> String {
+        let program = match step.program {
             Program::Cargo => "cargo".into(),
             Program::Python => self.python.to_string_lossy().into_owned(),
             Program::Venv => venv_python(&self.venv).to_string_lossy().into_owned(),
             Program::Fresh => venv_python(&fresh_venv(&self.venv)).to_string_lossy().into_owned(),
         };
-        let env = command.env.map(|(key, value)| format!("{key}=\"{value}\" ")).unwrap_or_default();
-        format!("{env}{program} {}", command.args.join(" "))
+        let env = step.env.map(|(key, value)| format!("{key}=\"{value}\" ")).unwrap_or_default();
+        format!("{env}{program} {}", args.join(" "))
     }
 
-    /// Runs steps in order up to the first that fails, with concurrent ones beside them.
-    fn run_all(&self, steps: &[Step]) -> Result<Report> {
-        let (ahead, steps): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.ahead);
-        std::thread::scope(|scope| {
-            let mut report = Report::default();
-            let mut meanwhile = Some(scope.spawn(|| self.run_ahead(&ahead)));
-            for step in steps {
-                let in_venv = |command: &Command| command.program == Program::Venv;
-                if matches!(&step.action, Action::Run(command) if in_venv(command)) {
-                    for (step, done) in ahead.iter().zip(joined(meanwhile.take())?) {
-                        report.add(step, done);
-                    }
-                }
-                if report.code == 0 {
-                    report.add(step, self.run_step(step)?);
-                }
-            }
-            Ok(report)
-        })
+    /// Runs a plan up to the first step that fails, and the concurrent one to its end.
+    fn run_all<'a>(&self, plan: &'a Plan) -> Result<Vec<Done<'a>>> {
+        let failed = AtomicBool::new(false);
+        let mut all = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| self.run_in_order(&plan.beside, true, &failed));
+            let mut all = self.run_in_order(&plan.first, false, &failed)?;
+            all.extend(beside.join().expect("the thread does not panic")?);
+            Ok::<_, anyhow::Error>(all)
+        })?;
+        all.extend(self.run_in_order(&plan.last, false, &failed)?);
+        Ok(all)
     }
 
-    /// Runs concurrent steps in order up to the first that fails; their output is printed later.
-    fn run_ahead(&self, steps: &[&Step]) -> Result<Vec<Done>> {
+    /// Runs steps in order until a step fails, here or in a concurrent list.
+    fn run_in_order<'a>(
+        &self,
+        steps: &'a [Step],
+        beside: bool,
+        failed: &AtomicBool,
+    ) -> Result<Vec<Done<'a>>> {
         let mut all = Vec::new();
         for step in steps {
-            all.push(self.run_step(step)?);
-            if matches!(all[all.len() - 1].outcome, Outcome::Failed(..)) {
+            if failed.load(Ordering::Relaxed) {
                 break;
             }
+            let done =
+                self.run(step, beside).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            done.print(beside);
+            failed.fetch_or(done.failure() != 0, Ordering::Relaxed);
+            all.push(done);
         }
         Ok(all)
     }
 
-    fn run_step(&self, step: &Step) -> Result<Done> {
-        let meanwhile = if step.ahead { " (meanwhile)" } else { "" };
-        match &step.action {
-            Action::Skip(why) => {
-                eprintln!("==> {}: skipped, {why}", step.name);
-                Ok(Done { outcome: Outcome::Skipped, output: Vec::new() })
-            }
-            Action::Run(command) => {
-                let command = self.filled(command)?;
-                eprintln!("==> {}{meanwhile}: {}", step.name, self.shown(&command));
-                self.run(&command)
-            }
-        }
-    }
-
-    fn run(&self, command: &Command) -> Result<Done> {
-        let program = self.program(command.program);
+    /// Runs a step; the output of one beside others is captured, or it would be mixed with theirs.
+    fn run<'a>(&self, step: &'a Step, beside: bool) -> Result<Done<'a>> {
+        let args = self.args(step)?;
+        let meanwhile = if beside { " (meanwhile)" } else { "" };
+        eprintln!("==> {}{meanwhile}: {}", step.name, self.shown(step, &args));
+        let program = self.program(step.program);
         let mut child = process::Command::new(&program);
-        child.args(&command.args).current_dir(&self.root).envs(command.env);
+        child.args(&args).current_dir(&self.root).envs(step.env);
         child.env("PATH", self.path()).env("TREEPORT_SKIPPED", self.skipped_file());
         // No incremental builds or debug information, which slow down a clean build.
         child.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
@@ -292,7 +270,7 @@ impl Place {
             child.env("TREEPORT_DATA", data);
         }
         let start = Instant::now();
-        let ended = if command.quiet {
+        let ended = if step.quiet || beside {
             quietly(child)
         } else {
             child.status().map(|code| (code, Vec::new()))
@@ -308,9 +286,7 @@ impl Place {
                 return Err(error).with_context(|| format!("cannot run `{shown}`"));
             }
         };
-        let time = start.elapsed();
-        let outcome = if code == 0 { Outcome::Passed(time) } else { Outcome::Failed(time, code) };
-        Ok(Done { outcome, output })
+        Ok(Done { step, time: start.elapsed(), code, output })
     }
 }
 
@@ -325,100 +301,93 @@ fn quietly(mut command: process::Command) -> std::io::Result<(ExitStatus, Vec<u8
     Ok((child.wait()?, output))
 }
 
-/// Returns the result of a thread; empty if there is none.
-fn joined(thread: Option<ScopedJoinHandle<'_, Result<Vec<Done>>>>) -> Result<Vec<Done>> {
-    thread.map_or(Ok(Vec::new()), |thread| thread.join().expect("the thread does not panic"))
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    fn place() -> Place {
-        let (cargo, python) = ("/bin/cargo".into(), "python3".into());
-        Place { root: "/repo".into(), venv: "target/venv".into(), cargo, python, data: None }
+    /// A place whose Python is `sh`, also in the virtual environment.
+    fn place(root: &std::path::Path) -> Place {
+        let bin = root.join("target/venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", bin.join("python")).unwrap();
+        let (venv, cargo, python) = ("target/venv".into(), "cargo".into(), "sh".into());
+        Place { root: root.into(), venv, cargo, python, data: None }
     }
 
-    fn command(program: Program, args: &[&str]) -> Command {
-        let args = args.iter().map(ToString::to_string).collect();
-        Command { program, args, env: None, quiet: true, optional: false, hint: None }
-    }
-
-    #[test]
-    fn headlines_can_be_typed() {
-        let mut docs = command(Program::Cargo, &["doc", "--no-deps"]);
-        docs.env = Some(("RUSTDOCFLAGS", "-D warnings"));
-        assert_eq!(place().shown(&docs), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps");
-        let venv = command(Program::Python, &["-m", "venv"]);
-        assert_eq!(place().shown(&venv), "python3 -m venv");
+    fn step(name: &'static str, program: Program, script: &str) -> Step {
+        let args = ["-c", script].map(ToString::to_string).to_vec();
+        Step { name, program, args, env: None, quiet: true, optional: false, hint: None }
     }
 
     #[test]
     fn the_summary_names_the_failed_step() {
+        let (tests, mut peer) = (step("tests", Program::Cargo, ""), step("POT", Program::Venv, ""));
+        peer.optional = true;
         let time = Duration::from_millis(1250);
-        let passed = [("tests", Outcome::Passed(time)), ("python", Outcome::Skipped)];
+        let done = |step, code| Done { step, time, code, output: Vec::new() };
         assert_eq!(
-            summary(&passed),
-            "==> passed\n  tests             1.2 s\n  python        skipped\n"
+            summary(&[done(&tests, 0), done(&peer, 1)]),
+            "==> passed\n  tests                 1.2 s\n  POT                   1.2 s  cannot be installed\n"
         );
-        let failed = [("tests", Outcome::Failed(time, 101))];
-        assert_eq!(
-            summary(&failed),
-            "==> failed\n  tests             1.2 s  failed with exit code 101\n"
-        );
+        let failed = "==> failed\n  tests                 1.2 s  failed with exit code 101\n";
+        assert_eq!(summary(&[done(&tests, 101)]), failed);
     }
 
     #[test]
     fn a_missing_program_is_a_failed_step() {
-        let mut place = place();
-        place.root = ".".into();
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place(folder.path());
         place.python = "treeport-has-no-such-program".into();
-        let done = place.run(&command(Program::Python, &[])).unwrap();
-        assert!(matches!(done.outcome, Outcome::Failed(_, NOT_FOUND)));
+        let missing = step("missing", Program::Python, "");
+        let done = place.run(&missing, false).unwrap();
+        assert_eq!(done.code, NOT_FOUND);
         assert_eq!(done.output, b"`treeport-has-no-such-program` was not found\n");
     }
 
-    #[cfg(unix)]
     #[test]
-    fn steps_ahead_go_on_beside_the_others_and_end_before_the_environment_is_used() {
+    fn lists_run_side_by_side_and_the_last_steps_after_both() {
         let folder = tempfile::tempdir().unwrap();
-        let mut place = place();
-        place.root = folder.path().to_owned();
-        place.python = "sh".into();
-        std::fs::create_dir_all(folder.path().join("target/venv/bin")).unwrap();
-        std::os::unix::fs::symlink("/bin/sh", folder.path().join("target/venv/bin/python"))
-            .unwrap();
-        let step = |name, program, script: &str, ahead| Step {
-            name,
-            action: Action::Run(command(program, &["-c", script])),
-            ahead,
+        let place = place(folder.path());
+        let run = |name, script| step(name, Program::Python, script);
+        // A minute at most: one after the other, the first list would wait in vain.
+        let wait = "i=0; until test -e begun; do i=$((i+1)); test $i -lt 6000 || exit 9; \
+                    sleep 0.01; done; touch there";
+        let mut plan = Plan {
+            first: vec![run("tests", wait)],
+            beside: vec![run("packages", "touch begun"), run("wheel", "touch wheel")],
+            last: vec![run("attack", "test -e there && test -e wheel")],
         };
-        let wait = "while ! test -e begun; do sleep 0.01; done; echo said; touch there";
-        let names = |report: &Report| report.outcomes.iter().map(|done| done.0).collect::<Vec<_>>();
-        let beside = [
-            step("packages", Program::Python, wait, true),
-            step("tests", Program::Python, "touch begun", false),
-            step("wheel", Program::Venv, "test -e there", false),
-        ];
-        let report = place.run_all(&beside).unwrap();
-        assert_eq!((names(&report), report.code), (vec!["tests", "packages", "wheel"], 0));
-        let failing = [
-            step("packages", Program::Python, "exit 3", true),
-            step("more", Program::Python, "touch never", true),
-            step("tests", Program::Python, "true", false),
-            step("wheel", Program::Venv, "touch never", false),
-        ];
-        let report = place.run_all(&failing).unwrap();
-        assert_eq!((names(&report), report.code), (vec!["tests", "packages"], 3));
+        let outcome = |plan: &Plan| -> Vec<(&str, u8)> {
+            let done = place.run_all(plan).unwrap();
+            done.iter().map(|done| (done.step.name, done.code)).collect()
+        };
+        let all = [("tests", 0), ("packages", 0), ("wheel", 0), ("attack", 0)];
+        assert_eq!(outcome(&plan), all);
+        plan.beside = vec![run("packages", "touch begun; exit 3"), run("never", "touch never")];
+        plan.last = vec![run("never", "touch never")];
+        assert_eq!(outcome(&plan), [("tests", 0), ("packages", 3)]);
         assert!(!folder.path().join("never").exists());
+    }
+
+    #[test]
+    fn only_optional_steps_may_fail() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = folder.path().join("asked");
+        let place = place(folder.path());
+        let steps = [("peer", "exit 1"), ("questions", "touch asked")];
+        let steps = steps.map(|(name, script)| step(name, Program::Venv, script));
+        let mut plan = Plan { first: steps.to_vec(), ..Plan::default() };
+        place.run_all(&plan).unwrap();
+        assert!(!asked.exists());
+        plan.first[0].optional = true;
+        place.run_all(&plan).unwrap();
+        assert!(asked.exists());
     }
 
     #[test]
     fn skipped_tests_are_counted_by_their_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let mut place = place();
-        place.root = folder.path().to_owned();
-        std::fs::create_dir(folder.path().join("target")).unwrap();
+        let place = place(folder.path());
         assert_eq!(place.skipped(), "");
         let why = ["the page (no browser)", "real data (none)", "the page (no browser)"];
         std::fs::write(place.skipped_file(), why.join("\n")).unwrap();
@@ -432,42 +401,31 @@ mod tests {
     #[test]
     fn the_newest_wheel_is_installed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut place = place();
-        place.root = folder.path().to_owned();
+        let place = place(folder.path());
         let wheels = folder.path().join("target/test-wheel");
         std::fs::create_dir_all(&wheels).unwrap();
-        let install = command(Program::Venv, &["install", "{wheel}[test]"]);
-        assert!(place.filled(&install).is_err());
+        let install = step("install", Program::Venv, "{wheel}[test]");
+        assert!(place.args(&install).is_err());
         let old = std::fs::File::create(wheels.join("b.whl")).unwrap();
         old.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         std::fs::write(wheels.join("a.whl"), "").unwrap();
-        let filled = place.filled(&install).unwrap();
-        assert_eq!(filled.args, ["install", "target/test-wheel/a.whl[test]"]);
+        assert_eq!(place.args(&install).unwrap()[1], "target/test-wheel/a.whl[test]");
     }
 
-    #[cfg(unix)]
     #[test]
-    fn exit_codes_and_signals_pass_on() {
-        let mut place = place();
-        place.root = ".".into();
-        place.python = "sh".into();
-        // Not SIGINT: background jobs of some shells ignore it.
-        for (script, expected) in [("exit 7", 7), ("exit 101", 101), ("kill -15 $$", 143)] {
-            let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap().outcome;
-            assert!(matches!(outcome, Outcome::Failed(_, code) if code == expected), "{script}");
-        }
-        let outcome = place.run(&command(Program::Python, &["-c", "exit 0"])).unwrap().outcome;
-        assert!(matches!(outcome, Outcome::Passed(_)));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_data_folder_reaches_the_children() {
-        let mut place = place();
-        (place.root, place.python) = (".".into(), "sh".into());
+    fn exit_codes_signals_and_the_data_folder_pass_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place(folder.path());
         place.data = Some("/some/data".into());
-        let script = "test \"$TREEPORT_DATA\" = /some/data";
-        let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap().outcome;
-        assert!(matches!(outcome, Outcome::Passed(_)));
+        // Not SIGINT: background jobs of some shells ignore it.
+        for (script, expected) in [
+            ("exit 7", 7),
+            ("exit 101", 101),
+            ("kill -15 $$", 143),
+            ("test \"$TREEPORT_DATA\" = /some/data", 0),
+        ] {
+            let script = step("script", Program::Python, script);
+            assert_eq!(place.run(&script, false).unwrap().code, expected, "{:?}", script.args);
+        }
     }
 }

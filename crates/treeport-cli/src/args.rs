@@ -5,9 +5,9 @@ use std::path::{PathBuf, absolute};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser};
-use treeport::internal::names::Named;
 use treeport::io::CloudOptions;
 use treeport::io::format::Format;
+use treeport::names::Named;
 use treeport::{Missing, Period, PointMetric};
 use treeport_report::terminal::{Global, at_least_one};
 
@@ -177,7 +177,21 @@ pub(crate) struct CloudArgs {
     pub(crate) how: CloudReadArgs,
 }
 
-/// Options for reading clouds.
+/// Clouds in place of measures, for a model of clouds.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("groupby", |arg| arg.requires("clouds")))]
+#[command(mut_arg("weights", |arg| arg.requires("clouds")))]
+#[command(mut_arg("columns", |arg| arg.requires("clouds")))]
+pub(crate) struct ModelCloudArgs {
+    /// Clouds in place of measures, for a model that `fit --clouds` has written (.csv, .tsv, .npz, a
+    /// folder of .npy).
+    #[arg(long, value_name = "FILE", help_heading = "Clouds", group = "collection")]
+    #[arg(conflicts_with = "measures")]
+    pub(crate) clouds: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: CloudReadArgs,
+}
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CloudReadArgs {
     /// The column of a table with the cloud of each point [default: id].
@@ -290,8 +304,7 @@ pub(crate) fn check_stdin(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Checks whether an option names a file to write. Only `fit` writes a history; other commands read
-/// it.
+/// Checks whether an option names a file to write; `history` does so only for `fit`.
 fn writes(command: &str, id: &str) -> bool {
     OUTPUTS.contains(&id) && (id != "history" || command == "fit")
 }

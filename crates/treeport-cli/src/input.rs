@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::Wording;
 use treeport::estimate::Calibration;
 use treeport::io::ModelFile;
-use treeport::io::format::Wanted;
+use treeport::io::format::{Input, InputKind};
 use treeport::learn::Epoch;
 use treeport::metric::Components;
 use treeport::search::{IndexFile, SavedFile};
@@ -33,18 +33,18 @@ fn whole(args: &MetricArgs, ground: &Components) -> Result<GroundMetric> {
 pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
     let wanted = match (&args.source.points, &args.source.matrix) {
-        (Some(_), _) => Wanted::Points,
-        (None, Some(_)) => Wanted::Matrix,
-        (None, None) => Wanted::Graph,
+        (Some(_), _) => InputKind::Points,
+        (None, Some(_)) => InputKind::Matrix,
+        (None, None) => InputKind::Graph,
     };
     let read = || -> treeport::Result<_> {
         let input = source::open(path, wanted)?;
         let (metric, names) = match wanted {
-            Wanted::Points => {
+            InputKind::Points => {
                 let metric = args.metric.unwrap_or(PointMetric::Euclidean);
                 input.points(metric.with_optional_period(args.period.clone()))?
             }
-            Wanted::Matrix => input.matrix()?,
+            InputKind::Matrix => input.matrix()?,
             _ => return input.graph(),
         };
         let metric = if args.assume_metric { metric.assume_metric()? } else { metric };
@@ -190,7 +190,7 @@ pub(crate) fn measures_or_empty(
 ) -> Result<Measures> {
     let mut ids = Ids { measures: None, points: space.names.map(<[String]>::to_vec) };
     let mut read = || {
-        let input = source::open(path, Wanted::Measures)?;
+        let input = source::open(path, InputKind::Measures)?;
         let masses = input.masses(space.names, how.transpose)?;
         let missing = masses.missing(space.names);
         ids = Ids {
@@ -221,14 +221,11 @@ pub(crate) fn clouds(path: &Path, how: &CloudReadArgs, normalize: bool) -> Resul
 
 /// Reads clouds from a file or folder, including clouds of zero mass; IDs become names.
 pub(crate) fn clouds_or_empty(path: &Path, how: &CloudReadArgs) -> Result<Clouds> {
-    let read = || {
-        let options = how.options();
-        if path.is_dir() {
-            return Clouds::read(path, &options);
-        }
-        source::open(path, Wanted::Clouds)?.clouds(&options)
-    };
-    read().map_err(|error| in_file(error, path))
+    let options = how.options();
+    if path.is_dir() {
+        return Clouds::read(path, &options).map_err(|error| in_file(error, path));
+    }
+    read(path, InputKind::Clouds, |input| input.clouds(&options))
 }
 
 /// Converts an error about the measures of clouds to one about the clouds in their file.
@@ -267,23 +264,30 @@ impl Ids {
     }
 }
 
+/// Reads a file; errors name it.
+fn read<T>(
+    path: &Path,
+    kind: InputKind,
+    parse: impl FnOnce(Input<'static>) -> treeport::Result<T>,
+) -> Result<T> {
+    source::open(path, kind).and_then(parse).map_err(|error| in_file(error, path))
+}
+
 /// Reads a model of treeport, or Newick text whose leaves are reordered by `names`.
 fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
-    let read = || source::open(path, Wanted::Model)?.model(names);
-    read().map_err(|error| in_file(error, path))
+    read(path, InputKind::Model, |input| input.model(names))
 }
 
 /// Reads an index of measures.
 pub(crate) fn index(path: &Path) -> Result<IndexFile> {
-    let read = || source::open(path, Wanted::Model)?.index();
-    read().map_err(|error| in_file(error, path))
+    read(path, InputKind::Model, Input::index)
 }
 
 /// Reads an index, or a model whose points may be named by a file.
 pub(crate) fn index_or_model(path: &Path, from: &NamesArgs) -> Result<SavedFile> {
     let names = from.names.as_deref().map(names).transpose()?;
-    let read = || source::open(path, Wanted::Model)?.index_or_model(names.as_deref());
-    read().map_err(|error| named_wrongly(in_file(error, path), path, from))
+    read(path, InputKind::Model, |input| input.index_or_model(names.as_deref()))
+        .map_err(|error| named_wrongly(error, path, from))
 }
 
 /// Adds the file's name to an error.
@@ -294,6 +298,7 @@ fn in_file(error: Error, path: &Path) -> anyhow::Error {
         | Error::NotATree { .. }
         | Error::NotAForest { .. }
         | Error::NotAnIndex { .. }
+        | Error::NotASpace { .. }
         | Error::DamagedTree { .. }
         | Error::NewerTree { .. } => error.into(),
         other => anyhow::Error::from(other).context(name(path)),
@@ -343,17 +348,11 @@ pub(crate) fn model_on(
 fn names(path: &Path) -> Result<Vec<String>> {
     let names = lines(path)?;
     let mut line_of = HashMap::with_capacity(names.len());
+    let file = name(path);
     for (name, line) in names.iter().zip(1..) {
-        ensure!(
-            !name.is_empty(),
-            "{}: line {line} is empty; every point needs a name",
-            self::name(path)
-        );
+        ensure!(!name.is_empty(), "{file}: line {line} is empty; every point needs a name");
         if let Some(first) = line_of.insert(name.as_str(), line) {
-            bail!(
-                "{}: lines {first} and {line} are both `{name}`; names must differ",
-                self::name(path)
-            );
+            bail!("{file}: lines {first} and {line} are both `{name}`; names must differ");
         }
     }
     Ok(names)
@@ -389,7 +388,7 @@ pub(crate) fn columns<const N: usize>(
     wanted: [&str; N],
     mut take: impl FnMut([&str; N]) -> Result<()>,
 ) -> Result<()> {
-    let input = source::open(path, Wanted::Pairs).map_err(|error| in_file(error, path))?;
+    let input = read(path, InputKind::Pairs, Ok)?;
     let read =
         input.columns(wanted, |line, cells| take(cells).with_context(|| format!("line {line}")));
     read.with_context(|| name(path))
@@ -402,10 +401,9 @@ pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
 
 /// Name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
-    if is_standard(path) { "stdin".into() } else { treeport::internal::shown(path) }
+    if is_standard(path) { "stdin".into() } else { treeport::shown(path) }
 }
 
-/// Checks whether the path is stdin by any of its names.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
     is_standard(path) || NAMES.iter().any(|name| path == Path::new(name))

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use treeport::internal::labels::{DEFAULT_PAIRS, test_seed};
-use treeport::{GroundMetric, Labelled, Measures, Model};
+use treeport::labeled::{DEFAULT_PAIRS, test_seed};
+use treeport::{GroundMetric, Labeled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
 use crate::finder::MeasureFinder;
@@ -38,14 +38,13 @@ impl ModelArgs {
 }
 
 impl LabelArgs {
-    /// Returns test labels: those of a file, or new pairs that differ from those of `fit` with the
-    /// same seed.
+    /// Returns test labels of a file, or of new pairs, which differ from those of `fit`.
     pub(crate) fn test(
         &self,
         metric: &GroundMetric,
         names: Option<&[String]>,
         output: &Output,
-    ) -> Result<Labelled> {
+    ) -> Result<Labeled> {
         let measures = self.measures.read(PointSet { points: metric.points(), names }, output)?;
         let from = self.measures.path()?;
         let pairs = match &self.labels {
@@ -63,7 +62,7 @@ impl LabelArgs {
             )?,
         };
         ensure_two(pairs.len())?;
-        watched(output, |progress| Labelled::solve(metric, &measures, pairs, progress))
+        watched(output, |progress| Labeled::solve(metric, &measures, pairs, progress))
     }
 }
 
@@ -73,7 +72,7 @@ fn ensure_two(pairs: usize) -> Result<()> {
 }
 
 /// Reads `left,right,distance`; the measures are those of the file `from`.
-pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
+pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labeled> {
     let (mut pairs, mut distances) = (Vec::new(), Vec::new());
     let finder = MeasureFinder::new(measures);
     input::columns(path, rows::DISTANCES, |[left, right, cell]| {
@@ -85,5 +84,5 @@ pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labe
         Ok(())
     })?;
     measures.check_pairs(&pairs).with_context(|| input::name(from))?;
-    Labelled::new(measures, pairs, distances).with_context(|| input::name(path))
+    Labeled::new(measures, pairs, distances).with_context(|| input::name(path))
 }

@@ -1,11 +1,8 @@
 //! The treeport command line: arguments and printing. The library computes.
 //!
 //! `args` has the arguments shared by commands, `commands` one file per command. `source` opens
-//! files, `input` reads them, `rows` writes rows, and `output` of [`terminal`] prints everything
-//! else.
-//!
-//! It is a library that `main.rs` calls, because cargo can compile a library while its dependency
-//! is still in code generation, but a binary only afterwards.
+//! files, `input` reads them, `rows` writes rows, and `output` of [`terminal`] prints the rest.
+//! Being a library, it compiles while its dependencies are still in code generation.
 
 mod args;
 mod commands;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use treeport::internal::labels::sample_pairs;
+use treeport::labeled::sample_pairs;
 use treeport::{Error, Measures};
 use treeport_jobs::Shard;
 use treeport_jobs::fingerprint::Mix;
@@ -27,8 +27,7 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Selects the pairs of a file, random pairs, or all; checks that totals are equal. Errors name
-    /// `from`, the file of the measures.
+    /// Selects the pairs of a file, random ones, or all, of equal totals; errors name `from`.
     pub(crate) fn new(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
         let pairs = Self::of_any_totals(args, measures, from)?;
         match &pairs {
@@ -90,8 +89,7 @@ impl Pairs {
     }
 }
 
-/// Returns the pairs of a file, or random ones, by default `usual`. Errors name `from`, the file of
-/// the measures.
+/// Returns the pairs of a file, or random ones, by default `usual`; errors name `from`.
 pub(crate) fn listed(
     args: &PairArgs,
     measures: &Measures,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use treeport::internal::memory;
+use treeport::memory;
 use treeport::progress::Progress;
 use treeport::{Error, Model};
 use treeport_jobs::fingerprint::{Mix, of_tree};
@@ -89,7 +89,7 @@ impl<'a> Parts<'a> {
             let items = done..self.all.min(done.saturating_add(size));
             let begun = Instant::now();
             let bytes = match work(&self.file, items.clone(), &watch.after(done, self.all)) {
-                Err(error) if is_cancelled(&error) => return Ok(false),
+                Err(error) if is_canceled(&error) => return Ok(false),
                 bytes => bytes?,
             };
             let size_of_bytes = bytes.len().max(1) as f64;
@@ -114,8 +114,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Appends a block. The last block of a shard includes its last line, so that it is written
-    /// once.
+    /// Appends a block; the last one of a shard includes its last line, which is written once.
     fn append(&mut self, items: usize, mut bytes: Vec<u8>) -> Result<()> {
         if self.shard.is_some() && self.file.items() + items == self.all {
             bytes.extend(last_line(self.file.sum_with(&bytes)).bytes());
@@ -130,12 +129,11 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn is_cancelled(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Error::Cancelled))
+fn is_canceled(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Canceled))
 }
 
-/// Returns the path unless it is something other than a regular file, such as a pipe, which cannot
-/// have a journal.
+/// Returns the path of a regular file; others, such as a pipe, cannot have a journal.
 pub(crate) fn regular(file: Option<&Path>) -> Option<&Path> {
     file.filter(|path| !path.exists() || path.is_file())
 }
@@ -196,7 +194,7 @@ mod tests {
         let whole = parts.fill((first, 7), b"head", |_, items, _| {
             calls += 1;
             if calls > most {
-                return Err(Error::Cancelled.into());
+                return Err(Error::Canceled.into());
             }
             Ok(items.map(|item| item as u8).collect())
         });
@@ -222,7 +220,7 @@ mod tests {
                 let parts = Parts::open(&target, &shard.own_job(), what, None, &output);
                 let (mut parts, mut left) = (parts.expect("a file").of(Some(&shard)), calls);
                 let filled = parts.fill((1, 1), b"head", |_, items, _| {
-                    left = left.checked_sub(1).ok_or(Error::Cancelled)?;
+                    left = left.checked_sub(1).ok_or(Error::Canceled)?;
                     Ok(items.map(|item| b'0' + (range.start + item) as u8).collect())
                 });
                 filled.expect("no other error").then_some(parts)

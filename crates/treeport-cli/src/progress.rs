@@ -93,7 +93,7 @@ pub(crate) fn watched<T>(
 /// Converts cancellation to [`Interrupted`].
 pub(crate) fn or_interrupted<T>(found: treeport::Result<T>) -> Result<T> {
     match found {
-        Err(Error::Cancelled) => Err(Interrupted.into()),
+        Err(Error::Canceled) => Err(Interrupted.into()),
         found => Ok(found?),
     }
 }
@@ -103,13 +103,11 @@ pub(crate) struct KeptItems<'a> {
     pub(crate) path: &'a Path,
     pub(crate) done: usize,
     pub(crate) all: usize,
-    /// Name of the items.
     pub(crate) items: &'a str,
 }
 
 impl KeptItems<'_> {
-    /// Reports the results of an earlier run of the same job, and the number of damaged rows, which
-    /// are called `row`.
+    /// Reports the results of an earlier run, and the number of damaged rows, called `row`.
     pub(crate) fn note_earlier(&self, output: &Output, damaged: usize, row: &str) {
         let Self { path, done, all, items } = self;
         if damaged > 0 {
@@ -123,8 +121,7 @@ impl KeptItems<'_> {
         }
     }
 
-    /// Returns the message of an interruption and how to resume; before the first item nothing is
-    /// kept.
+    /// Returns the message of an interruption; before the first item nothing is kept.
     pub(crate) fn interrupted(&self) -> String {
         let (Self { done, all, items, .. }, path) = (self, self.path.display());
         let on =

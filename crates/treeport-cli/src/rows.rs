@@ -21,6 +21,9 @@ pub(crate) enum Cell<'a> {
 /// Columns of distances.
 pub(crate) const DISTANCES: [&str; 3] = ["left", "right", "distance"];
 
+/// Columns of bounds of distances.
+pub(crate) const BOUNDS: [&str; 4] = ["left", "right", "lower", "upper"];
+
 /// Returns the name of an item, or its number if there are no names.
 pub(crate) fn name(names: Option<&[String]>, number: usize) -> Cell<'_> {
     names.map_or(Cell::Count(number), |names| Cell::Text(&names[number]))
@@ -34,9 +37,21 @@ pub(crate) fn distances(
     pairs: &[(usize, usize)],
     distances: &[f64],
 ) -> Result<()> {
-    pairs.iter().zip(distances).try_for_each(|(&(left, right), &distance)| {
-        let (left, right) = (name(names[0], left), name(names[1], right));
-        row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])
+    values(out, (json, &DISTANCES), names, pairs, &[distances])
+}
+
+/// Writes rows of pairs with the columns that follow `left` and `right`.
+pub(crate) fn values(
+    out: &mut dyn Write,
+    (json, columns): (bool, &[&str]),
+    names: [Option<&[String]>; 2],
+    pairs: &[(usize, usize)],
+    values: &[impl AsRef<[f64]>],
+) -> Result<()> {
+    pairs.iter().enumerate().try_for_each(|(at, &(left, right))| {
+        let mut cells = vec![name(names[0], left), name(names[1], right)];
+        cells.extend(values.iter().map(|column| Cell::Number(column.as_ref()[at])));
+        row(out, json, columns, &cells)
     })
 }
 
@@ -48,7 +63,6 @@ pub(crate) fn header(out: &mut dyn Write, json: bool, columns: &[&str]) -> Resul
     Ok(())
 }
 
-/// Writes one row.
 pub(crate) fn row(
     out: &mut dyn Write,
     json: bool,
@@ -130,7 +144,10 @@ pub(crate) fn target<'a>(
     what: &str,
     endings: &[&str],
 ) -> Result<Option<&'a Path>> {
-    let Some(path) = path.filter(|path| !input::is_standard(path)) else { return Ok(None) };
+    let Some(path) = path.filter(|path| !input::is_standard(path)) else {
+        output::check_stdout()?;
+        return Ok(None);
+    };
     let special = path.exists() && !path.is_file() && !path.is_dir();
     if !special && !endings.iter().any(|ending| has_ending(path, ending)) {
         let endings: Vec<String> = endings.iter().map(|ending| format!(".{ending}")).collect();
@@ -162,8 +179,7 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     })
 }
 
-/// Atomically writes a header and rows to a file. Shards have a file format of their own, and only
-/// the first has the header.
+/// Atomically writes a header and rows to a file; of shards, only the first has the header.
 pub(crate) fn save(
     path: &Path,
     shard: Option<&Shard>,
@@ -207,7 +223,7 @@ pub(crate) fn write(
     if let Some(path) = file {
         return output::save(path, |out| rows(out, false));
     }
-    let mut out = output::stdout();
+    let mut out = output::stdout()?;
     rows(&mut *out, output.json)?;
     Ok(out.flush()?)
 }

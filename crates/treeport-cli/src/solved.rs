@@ -1,21 +1,22 @@
-//! Exact distances of many pairs, with a journal beside the target from which a run resumes.
+//! Exact distances of many pairs, or their bounds, with a journal from which a run resumes.
 //!
-//! Rows are in the order of the pairs. A damaged row and all after it are solved again. At the end,
-//! the rows move to the target and the journal is removed.
+//! Rows are in the order of the pairs; a damaged row and all after it are solved again. At the end,
+//! the rows move from the journal to the target.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use treeport::metric::Components;
-use treeport::{Error, Measures, Problems, Relax};
-use treeport_jobs::fingerprint::{of_components, of_measures};
+use treeport::progress::Progress;
+use treeport::{Aim, Error, Measures, Problems, Relax};
+use treeport_jobs::fingerprint::{Mix, of_components, of_measures};
 use treeport_jobs::{JobFingerprint, Journal, Shard};
 
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{KeptItems, Watch};
-use crate::rows::{self, DISTANCES};
+use crate::rows::{self, BOUNDS, DISTANCES};
 
 /// Time between two writes to the journal: the work that a kill can lose.
 const CHUNK_TIME: Duration = Duration::from_secs(1);
@@ -31,54 +32,72 @@ pub(crate) struct Work<'a> {
     pub(crate) pairs: &'a Pairs,
     /// Relaxation of the marginals.
     pub(crate) relax: Relax,
+    /// Order of the distance.
+    pub(crate) order: f64,
+    /// Aim of bounds in place of distances, if any.
+    pub(crate) bounds: Option<Aim>,
 }
 
+/// Values of pairs by columns: distances, or lower and upper bounds.
+type Columns = Vec<Vec<f64>>;
+
 impl Work<'_> {
-    /// Fingerprint of the job.
     pub(crate) fn job(&self) -> JobFingerprint {
         let job = JobFingerprint::new("treeport-exact-2")
             .part("metric", of_components(self.ground))
             .part("measures", of_measures(self.measures))
             .part("pairs", self.pairs.fingerprint());
-        match self.relax {
+        let job = match self.relax {
             Relax::Mass(mass) => job.part("mass", mass.to_bits()),
             Relax::Penalty(price) => job.part("penalty", price.to_bits()),
             _ => job,
-        }
+        };
+        let job = if self.order == 1.0 { job } else { job.part("order", self.order.to_bits()) };
+        let Some(aim) = &self.bounds else { return job };
+        let (mut accuracy, mut time) = (Mix::new(), Mix::new());
+        accuracy.text(&aim.accuracy.to_string());
+        let job = job.part("accuracy", accuracy.number());
+        let Some(limit) = aim.time else { return job };
+        time.word(limit.as_secs());
+        time.word(limit.subsec_nanos().into());
+        job.part("time", time.number())
+    }
+
+    /// Returns the columns of the rows.
+    pub(crate) fn columns(&self) -> &'static [&'static str] {
+        if self.bounds.is_some() { &BOUNDS } else { &DISTANCES }
     }
 
     /// Returns the problems of some of the pairs.
     pub(crate) fn problems<'p>(&'p self, pairs: &'p [(usize, usize)]) -> Problems<'p> {
-        Problems::new(self.ground, self.measures, pairs).relaxed(self.relax)
+        Problems::new(self.ground, self.measures, pairs).relaxed(self.relax).with_order(self.order)
     }
 
-    /// Solves the pairs missing from the journal and passes all distances to `take`; returns false
-    /// if interrupted.
+    /// Passes the values of pairs missing from the journal to `take`; returns false if interrupted.
     pub(crate) fn fill(
         &self,
         rows: &mut SolvedRows,
         output: &Output,
-        mut take: impl FnMut(&[f64]),
+        mut take: impl FnMut(&[Vec<f64>]),
     ) -> Result<bool> {
         rows.kept(self.pairs.len(), "pairs").note_earlier(output, rows.journal.dropped(), "row");
-        self.solve(rows.done, &Watch::new(output), |pairs, distances| {
-            take(distances);
-            rows.append(pairs, distances)
+        self.solve(rows.done, &Watch::new(output), |pairs, values| {
+            take(values);
+            rows.append(pairs, values)
         })
     }
 
     /// Solves the pairs from number `first` on and passes them to `take` in order, chunk by chunk;
-    /// returns false if interrupted.
-    ///
-    /// The size of chunks depends on time, but distances do not: each pair is solved independently.
+    /// returns false if interrupted. Time affects the size of chunks, but no distance. A time limit
+    /// is shared by the pairs that are left.
     pub(crate) fn solve(
         &self,
         first: usize,
         watch: &Watch<'_>,
-        mut take: impl FnMut(&[(usize, usize)], &[f64]) -> Result<()>,
+        mut take: impl FnMut(&[(usize, usize)], &[Vec<f64>]) -> Result<()>,
     ) -> Result<bool> {
         let least = LEAST_PER_THREAD * rayon::current_num_threads();
-        let (mut done, mut size) = (first, least);
+        let (mut done, mut size, start) = (first, least, Instant::now());
         let mut pairs = self.pairs.iter().skip(first);
         loop {
             let chunk: Vec<_> = pairs.by_ref().take(size).collect();
@@ -87,9 +106,10 @@ impl Work<'_> {
             }
             let begun = Instant::now();
             let progress = watch.after(done, self.pairs.len());
-            match self.problems(&chunk).values(&progress) {
-                Err(Error::Cancelled) => return Ok(false),
-                distances => take(&chunk, &distances?)?,
+            let share = chunk.len() as f64 / (self.pairs.len() - done) as f64;
+            match self.values(&chunk, (start.elapsed(), share), &progress) {
+                Err(Error::Canceled) => return Ok(false),
+                values => take(&chunk, &values?)?,
             }
             done += chunk.len();
             let pace = CHUNK_TIME.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6);
@@ -98,28 +118,47 @@ impl Work<'_> {
     }
 }
 
+impl Work<'_> {
+    /// Solves a chunk of pairs, bounds in a share of the time that is left after `elapsed`.
+    fn values(
+        &self,
+        chunk: &[(usize, usize)],
+        (elapsed, share): (Duration, f64),
+        progress: &Progress<'_>,
+    ) -> treeport::Result<Columns> {
+        let problems = self.problems(chunk);
+        let Some(aim) = &self.bounds else { return Ok(vec![problems.values(progress)?]) };
+        let left = |time: Duration| time.saturating_sub(elapsed).mul_f64(share.min(MOST_SHARE));
+        let found = problems.bounds(&aim.in_time(aim.time.map(left)), progress)?;
+        Ok(vec![found.lower, found.upper])
+    }
+}
+
+/// Largest share of the time that is left; the longest time, rounded, would overflow.
+const MOST_SHARE: f64 = 1.0 - f64::EPSILON;
+
 /// Rows of the pairs solved so far.
 #[derive(Debug)]
 pub(crate) struct SolvedRows {
     journal: Journal,
+    columns: &'static [&'static str],
     /// Number of rows.
     pub(crate) done: usize,
 }
 
 impl SolvedRows {
-    /// Starts, or resumes from an earlier run of the same job, whose distances are passed to
-    /// `take`.
+    /// Starts, or resumes from an earlier run of the same job, whose values are passed to `take`.
     pub(crate) fn open(
         target: &Path,
         job: &JobFingerprint,
-        pairs: &Pairs,
-        mut take: impl FnMut(f64),
+        (pairs, columns): (&Pairs, &'static [&'static str]),
+        mut take: impl FnMut(&[f64]),
     ) -> Result<Self> {
         let path = Journal::beside(target);
         let journal = open(&path, job, "journal of `treeport exact`")?;
-        let mut rows = Self { journal, done: 0 };
-        rows.done = rows.each(pairs, |_, distance| {
-            take(distance);
+        let mut rows = Self { journal, columns, done: 0 };
+        rows.done = rows.each(pairs, |_, values| {
+            take(values);
             Ok(())
         })?;
         // A file that cannot be written is an error before the work.
@@ -138,9 +177,9 @@ impl SolvedRows {
     }
 
     /// Appends the rows of the next pairs, which survive a kill of the process.
-    fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
+    fn append(&mut self, pairs: &[(usize, usize)], values: &[Vec<f64>]) -> Result<()> {
         let mut text = Vec::new();
-        rows::distances(&mut text, false, [None; 2], pairs, distances)?;
+        rows::values(&mut text, (false, self.columns), [None; 2], pairs, values)?;
         self.journal.append(&text)?;
         self.done += pairs.len();
         Ok(())
@@ -154,9 +193,11 @@ impl SolvedRows {
         pairs: &Pairs,
         names: Option<&[String]>,
     ) -> Result<()> {
-        rows::save(target, shard, &DISTANCES, |out| {
-            let rows = self.each(pairs, |pair, distance| {
-                rows::distances(out, false, [names; 2], &[pair], &[distance])
+        let columns = self.columns;
+        rows::save(target, shard, columns, |out| {
+            let rows = self.each(pairs, |pair, values| {
+                let values: Vec<_> = values.iter().map(std::slice::from_ref).collect();
+                rows::values(out, (false, columns), [names; 2], &[pair], &values)
             })?;
             ensure!(
                 rows == pairs.len(),
@@ -173,20 +214,22 @@ impl SolvedRows {
     fn each(
         &mut self,
         pairs: &Pairs,
-        mut take: impl FnMut((usize, usize), f64) -> Result<()>,
+        mut take: impl FnMut((usize, usize), &[f64]) -> Result<()>,
     ) -> Result<usize> {
-        let mut pairs = pairs.iter();
+        let (mut pairs, count) = (pairs.iter(), self.columns.len() - 2);
         self.journal.take_lines(|line| {
-            let row = pairs.next().and_then(|pair| Some((pair, row_distance(line, pair)?)));
-            row.map_or(Ok(false), |(pair, distance)| take(pair, distance).map(|()| true))
+            let row = pairs.next().and_then(|pair| Some((pair, row_values(line, pair, count)?)));
+            row.map_or(Ok(false), |(pair, values)| take(pair, &values).map(|()| true))
         })
     }
 }
 
-/// Parses the distance in the row of a pair; `None` if it is another row.
-fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
-    let distance: f64 = line.strip_prefix(&format!("{left},{right},"))?.parse().ok()?;
-    (distance.is_finite() && distance >= 0.0).then_some(distance)
+/// Parses the increasing values in the row of a pair; `None` if it is another row.
+fn row_values(line: &str, (left, right): (usize, usize), count: usize) -> Option<Vec<f64>> {
+    let values = line.strip_prefix(&format!("{left},{right},"))?.split(',').map(str::parse);
+    let values = values.collect::<Result<Vec<f64>, _>>().ok()?;
+    let is_valid = values.iter().all(|value| (0.0..f64::INFINITY).contains(value));
+    (values.len() == count && is_valid && values.is_sorted()).then_some(values)
 }
 
 /// Opens the journal of an earlier run of the same job; errors about another file call it `what`.
@@ -225,19 +268,26 @@ mod tests {
         let pairs = Pairs::Within(3);
         let ground = metric.into();
         let relax = Relax::Balanced;
-        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
+        let work = Work {
+            ground: &ground,
+            measures: &measures,
+            pairs: &pairs,
+            relax,
+            order: 1.0,
+            bounds: None,
+        };
         (work.job(), pairs)
     }
 
-    /// Opens the journal, appends what is missing, and finishes; returns the number of earlier
-    /// rows.
+    /// Opens the journal, appends what is missing, and finishes; returns the earlier rows.
     fn complete(target: &Path) -> usize {
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut journal = SolvedRows::open(target, &job, &pairs, |_| ()).expect("a journal");
+        let mut journal =
+            SolvedRows::open(target, &job, (&pairs, &DISTANCES), |_| ()).expect("a journal");
         let had = journal.done;
         let all = [((0, 1), 0.5), ((0, 2), 1.0), ((1, 2), 0.25)];
         for (pair, distance) in &all[had..] {
-            journal.append(&[*pair], &[*distance]).expect("a row");
+            journal.append(&[*pair], &[vec![*distance]]).expect("a row");
         }
         journal.finish(target, None, &pairs, None).expect("a target");
         assert_eq!(fs::read_to_string(target).expect("the target"), ROWS);
@@ -248,8 +298,9 @@ mod tests {
     /// The journal of the job with all rows.
     fn whole_journal(target: &Path) -> Vec<u8> {
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut rows = SolvedRows::open(target, &job, &pairs, |_| ()).expect("a journal");
-        rows.append(&[(0, 1), (0, 2), (1, 2)], &[0.5, 1.0, 0.25]).expect("rows");
+        let mut rows =
+            SolvedRows::open(target, &job, (&pairs, &DISTANCES), |_| ()).expect("a journal");
+        rows.append(&[(0, 1), (0, 2), (1, 2)], &[vec![0.5, 1.0, 0.25]]).expect("rows");
         fs::read(rows.path()).expect("the journal")
     }
 
@@ -280,7 +331,7 @@ mod tests {
             let mut changed = whole.clone();
             changed[at] ^= change;
             fs::write(Journal::beside(&target), &changed).expect("a writable folder");
-            match SolvedRows::open(&target, &job, &pairs, |_| ()) {
+            match SolvedRows::open(&target, &job, (&pairs, &DISTANCES), |_| ()) {
                 Ok(rows) => drop(rows),
                 Err(error) => {
                     assert!(error.to_string().contains("is not a journal"), "{at}: {error}");
@@ -298,8 +349,9 @@ mod tests {
         let path = Journal::beside(&target);
         let (job, pairs) = three(vec![0.0, 1.0]);
         let (other, all) = three(vec![0.0, 2.0]);
-        let mut rows = SolvedRows::open(&target, &other, &all, |_| ()).expect("a journal");
-        rows.append(&[(0, 1)], &[0.5]).expect("a row");
+        let mut rows =
+            SolvedRows::open(&target, &other, (&all, &DISTANCES), |_| ()).expect("a journal");
+        rows.append(&[(0, 1)], &[vec![0.5]]).expect("a row");
         drop(rows);
         let other = fs::read(&path).expect("the journal");
         let former = b"treeport-exact-1 version=0.1.0 metric=0000000000000000\n0,1,0.5\n";
@@ -309,7 +361,8 @@ mod tests {
             (former, "is not a journal"),
         ] {
             fs::write(&path, contents).expect("a writable folder");
-            let error = SolvedRows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
+            let error =
+                SolvedRows::open(&target, &job, (&pairs, &DISTANCES), |_| ()).expect_err("foreign");
             assert!(error.to_string().contains(why), "{error}");
             assert_eq!(fs::read(&path).expect("still there"), contents);
         }
@@ -322,7 +375,7 @@ mod tests {
         let target = folder.path().join("labels.csv");
         for points in [vec![0.0, 1.0], vec![0.0, 2.0]] {
             let (job, pairs) = three(points);
-            drop(SolvedRows::open(&target, &job, &pairs, |_| ()).expect("a journal"));
+            drop(SolvedRows::open(&target, &job, (&pairs, &DISTANCES), |_| ()).expect("a journal"));
             assert!(!Journal::beside(&target).exists());
         }
     }
@@ -332,8 +385,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("labels.csv");
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut journal = SolvedRows::open(&target, &job, &pairs, |_| ()).expect("a journal");
-        journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
+        let mut journal =
+            SolvedRows::open(&target, &job, (&pairs, &DISTANCES), |_| ()).expect("a journal");
+        journal.append(&[(0, 1), (0, 2), (2, 1)], &[vec![0.5, 1.0, 0.25]]).expect("rows");
         let error = journal.finish(&target, None, &pairs, None).expect_err("a wrong row");
         assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");
         assert!(!target.exists());

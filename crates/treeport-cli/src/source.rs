@@ -1,5 +1,4 @@
-//! Files, stdin and pipes as inputs. Input that can be read only once is cached; the library
-//! recognizes formats.
+//! Files, stdin and pipes as inputs; what can be read only once is cached.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
 use treeport::Error;
-use treeport::io::format::{Format, Input, Wanted};
+use treeport::io::format::{Format, Input, InputKind};
 use treeport::io::text;
 
 use crate::input::{is_standard, name};
@@ -32,8 +31,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Opens an input.
-pub(crate) fn open(path: &Path, wanted: Wanted) -> treeport::Result<Input<'static>> {
+pub(crate) fn open(path: &Path, wanted: InputKind) -> treeport::Result<Input<'static>> {
     let given = GIVEN.get().copied();
     match piped(path)? {
         Some(bytes) => Input::from_bytes(name(path), Shared(bytes), wanted, given),

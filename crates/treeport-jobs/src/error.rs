@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use treeport::internal::memory::show;
+use treeport::memory::show;
 
 /// Result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

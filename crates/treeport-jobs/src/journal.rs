@@ -91,11 +91,7 @@ impl Journal {
         Self::look(path, job, Some(lock))
     }
 
-    /// Reads the complete lines of a journal, which another process may be writing; empty if it
-    /// does not exist.
-    ///
-    /// # Errors
-    /// Errors of [`Journal::open`], except for being open elsewhere.
+    /// Reads the complete lines of a journal, which may be in use; empty if it does not exist.
     pub fn read(path: &Path, job: &JobFingerprint) -> Result<Vec<String>> {
         Self::look(path, job, None)?.lines()
     }
@@ -148,9 +144,6 @@ impl Journal {
     }
 
     /// Reads the complete lines after the first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn lines(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         self.scan(|line| {
@@ -165,9 +158,6 @@ impl Journal {
     ///
     /// A refused line, or one that is not UTF-8, is invalid with all lines after it: the next
     /// [`append`](Self::append) overwrites them.
-    ///
-    /// # Errors
-    /// The file cannot be read; errors of `take`.
     pub fn take_lines<E: From<Error>>(
         &mut self,
         mut take: impl FnMut(&str) -> Result<bool, E>,
@@ -180,11 +170,7 @@ impl Journal {
         Ok(found.taken)
     }
 
-    /// Reads the bytes of the last [`replace`](Self::replace); `None` if there are none or they are
-    /// damaged.
-    ///
-    /// # Errors
-    /// The file cannot be read.
+    /// Reads the bytes of the last [`replace`](Self::replace), unless they are damaged.
     pub fn rest(&self) -> Result<Option<Vec<u8>>> {
         let Some(mut reader) = self.reader()? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -195,9 +181,6 @@ impl Journal {
 
     /// Appends complete lines, which survive a kill of the process. The first call creates the
     /// file, even without lines.
-    ///
-    /// # Errors
-    /// The file cannot be written. Previous lines remain valid.
     ///
     /// # Panics
     /// If the last line has no line feed.
@@ -214,9 +197,6 @@ impl Journal {
 
     /// Atomically replaces all bytes after the first line. They are not lines: the next
     /// [`append`](Self::append) overwrites them.
-    ///
-    /// # Errors
-    /// The file cannot be written. The previous content is unchanged.
     pub fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         let (path, head, sum) = (&self.path, &self.head, crc(self.start.sum, bytes));
         file::save(path, |out| {
@@ -229,9 +209,6 @@ impl Journal {
     }
 
     /// Removes the file of a finished job.
-    ///
-    /// # Errors
-    /// Errors of [`remove`].
     pub fn remove(mut self) -> Result<()> {
         (self.file, self.empty) = (None, false);
         remove(&self.path)
@@ -345,9 +322,6 @@ fn checked(before: u32, line: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 /// Removes a journal if it exists.
-///
-/// # Errors
-/// The file cannot be removed.
 pub fn remove(path: &Path) -> Result<()> {
     match remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use treeport::Error::{Cancelled, Write};
+use treeport::Error::{Canceled, Write};
 
 use super::*;
 
@@ -166,8 +166,8 @@ fn what_is_not_taken_is_overwritten() {
     journal.append(b"3\n").unwrap();
     assert_eq!(journal.lines().unwrap(), ["1", "2", "3"]);
     assert_eq!((journal.take_lines(number).unwrap(), journal.dropped()), (3, 0));
-    let stop = journal.take_lines(|_| Err(Error::Treeport(Cancelled)));
-    assert!(matches!(stop, Err(Error::Treeport(Cancelled))));
+    let stop = journal.take_lines(|_| Err(Error::Treeport(Canceled)));
+    assert!(matches!(stop, Err(Error::Treeport(Canceled))));
     assert_eq!(journal.take_lines(number).unwrap(), 3, "an error forgets nothing");
     journal.append(b"\xff\n5\n").unwrap();
     assert_eq!(journal.take_lines(number).unwrap(), 3, "what is no text is not taken");

@@ -4,6 +4,8 @@
 //! a [`PartFile`] if its result is larger than memory. A [`Shard`] is a part of a result that is
 //! computed elsewhere. [`history`] reads and writes the losses of a fit.
 
+#![expect(clippy::missing_errors_doc, reason = "errors name the file and what is wrong with it")]
+
 mod error;
 pub mod fingerprint;
 pub mod history;

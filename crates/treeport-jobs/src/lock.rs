@@ -27,9 +27,6 @@ impl WriteLock {
     /// Locks a file, which need not exist.
     ///
     /// On a file system without locks, several processes may write.
-    ///
-    /// # Errors
-    /// The lock is held in this process or another, or the folder cannot be written to.
     pub(crate) fn take(of: &Path) -> Result<Self> {
         let mut name = of.as_os_str().to_owned();
         name.push(".lock");

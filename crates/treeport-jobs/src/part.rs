@@ -15,6 +15,7 @@ use treeport::io::file;
 use crate::error::{Error, Result, unread, unwritten};
 use crate::fingerprint::JobFingerprint;
 use crate::journal::{self, Journal};
+use crate::shard::Summed;
 
 /// A file of blocks that becomes its target.
 ///
@@ -131,9 +132,6 @@ impl PartFile {
     }
 
     /// Appends a block, which survives a kill of the process.
-    ///
-    /// # Errors
-    /// The files cannot be written. Previous blocks remain valid.
     pub fn append(&mut self, items: usize, bytes: &[u8]) -> Result<()> {
         let end = SeekFrom::Start(self.bytes());
         let file = &mut self.data.file;
@@ -149,9 +147,6 @@ impl PartFile {
     }
 
     /// Fills `bytes` from offset `at`.
-    ///
-    /// # Errors
-    /// The file cannot be read or is shorter.
     pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         let mut file = &self.data.file;
         let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
@@ -159,9 +154,6 @@ impl PartFile {
     }
 
     /// Syncs the file to disk and renames it to the target, whose permissions are kept.
-    ///
-    /// # Errors
-    /// The file cannot be renamed, and the target is unchanged; or its folder cannot be synced.
     pub fn finish(mut self) -> Result<()> {
         let (file, target) = (&self.data.file, &self.target);
         if let Ok(there) = fs::metadata(target) {
@@ -177,9 +169,6 @@ impl PartFile {
     }
 
     /// Removes the blocks and the journal after the caller has written the target.
-    ///
-    /// # Errors
-    /// The files cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.data.empty = false;
         journal::remove(&self.data.path)?;
@@ -231,23 +220,9 @@ fn parse(line: &str) -> Option<(Block, u32)> {
 
 /// Computes the checksum of the next `bytes` bytes; `None` if there are fewer.
 fn sum_of(reader: &mut impl Read, bytes: u64) -> io::Result<Option<u32>> {
-    let mut hasher = Hash(Hasher::new());
-    let read = io::copy(&mut reader.take(bytes), &mut hasher)?;
-    Ok((read == bytes).then(|| hasher.0.finalize()))
-}
-
-/// A [`Hasher`] as a writer.
-struct Hash(Hasher);
-
-impl Write for Hash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let mut summed = Summed { out: &mut io::sink(), sum: Hasher::new() };
+    let read = io::copy(&mut reader.take(bytes), &mut summed)?;
+    Ok((read == bytes).then(|| summed.sum.finalize()))
 }
 
 /// Free space on the disk of a folder in bytes, if the system reports it.

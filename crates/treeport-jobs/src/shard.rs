@@ -97,8 +97,7 @@ impl Shard {
         job.part("shards", self.shards as u64)
     }
 
-    /// Lists the names of the differences between the jobs of two shards; empty if both are parts
-    /// of one result.
+    /// Lists the differences between the jobs of two shards; empty for parts of one result.
     pub fn differences(&self, other: &Self) -> String {
         JobFingerprint::lasting(&self.whole()).differences(&other.whole())
     }
@@ -117,9 +116,6 @@ impl Shard {
     }
 
     /// Writes the file of a shard; `write` writes its bytes.
-    ///
-    /// # Errors
-    /// Errors of `write` and of `out`.
     pub fn write<E: From<io::Error>>(
         &self,
         out: &mut dyn Write,
@@ -154,9 +150,6 @@ pub fn last_line(sum: u32) -> String {
 }
 
 /// Reads the first line of a shard; error messages name `path`.
-///
-/// # Errors
-/// The file cannot be read, is not a shard, is of a later version, or is damaged.
 pub fn read_first(path: &Path, reader: &mut impl BufRead) -> Result<Shard> {
     let mut line = Vec::new();
     let read = reader.take(LONGEST).read_until(b'\n', &mut line);
@@ -175,9 +168,6 @@ pub fn read_first(path: &Path, reader: &mut impl BufRead) -> Result<Shard> {
 
 /// Reads a shard and passes its bytes to `take` block by block; error messages name `path`. The
 /// bytes are verified only at the end.
-///
-/// # Errors
-/// Errors of [`read_first`] and of `take`.
 pub fn read<E: From<Error>>(
     path: &Path,
     mut reader: impl BufRead,
@@ -209,9 +199,9 @@ fn damaged(path: &Path, reason: &str) -> Error {
 }
 
 /// A writer that computes the checksum of the bytes written.
-struct Summed<'a> {
-    out: &'a mut dyn Write,
-    sum: Hasher,
+pub(crate) struct Summed<'a> {
+    pub(crate) out: &'a mut dyn Write,
+    pub(crate) sum: Hasher,
 }
 
 impl Write for Summed<'_> {

@@ -1,13 +1,10 @@
 """The same questions to treeport and to other packages: ``cargo xtask bench-peers --all``, or ``treeport-lab bench compare``.
 
-Every question goes to every package that answers it, each in a process of its own, from the same arrays. Printed is a
-Markdown table: whether the values agree, the processor time, how many times ours that is, and the memory that the answer
-took beyond what the process had before it. A second table shows what each package does with input that makes no sense.
-Processor time is that of all threads together; it depends less than a clock on what else a machine does. Everything a package
-does between arrays and answer counts, distances among it; importing and, with JAX, compiling do not. Packages that are not
-installed are left out, and named.
-
-docs/COMPARE.md has such a table, and what it does not show.
+Every package solves every question it supports, each in its own process, from the same arrays. The output is a Markdown
+table: whether the values agree, the processor time, its ratio to ours, and the memory beyond that of the process before. A
+second table has the reaction of each package to invalid input. Times are the sum over all threads, which other work on the
+machine changes less than elapsed time; they include distances, but no imports and, with JAX, no compilation. Packages that
+are not installed are skipped, with a note. docs/COMPARE.md has such a table, and its limits.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from typing import Any, Optional
 import numpy as np
 from compare_questions import ASKED, NONSENSE, PACKAGES, QUESTIONS, Problem, Question, Solve
 
-# Before a package of a worker starts its threads.
+# Set before the packages of a worker start threads.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -46,12 +43,14 @@ ONE_THREAD = {
 
 
 def peak_bytes() -> Optional[int]:
-    """What this process has had at most; nothing where nobody counts it."""
+    """Returns the peak memory of this process; `None` if the system does not report it."""
     try:
         import resource
     except ImportError:
         return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def bytes_now() -> Optional[int]:
@@ -62,7 +61,7 @@ def bytes_now() -> Optional[int]:
 
 
 def hold_memory(gibibytes: float) -> None:
-    """No more than this, where the system can be asked to see to it."""
+    """Limits the memory of this process, if the system supports that."""
     try:
         import resource
 
@@ -72,8 +71,10 @@ def hold_memory(gibibytes: float) -> None:
         pass
 
 
-def measured(prepare: Callable[[Problem], Solve], problem: Problem, repeat: float, compiles: bool) -> tuple[Any, dict[str, Any]]:
-    """The values of a way, and its least times: it is asked again until so many seconds have passed."""
+def measured(
+    prepare: Callable[[Problem], Solve], problem: Problem, repeat: float, compiles: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Returns values and shortest times of calls that are repeated for some seconds."""
     solve = prepare(problem)
     before = bytes_now()
     times: list[tuple[float, float]] = []
@@ -94,18 +95,19 @@ def measured(prepare: Callable[[Problem], Solve], problem: Problem, repeat: floa
 
 
 def said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}".rstrip(": ")
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}".rstrip(": ")
 
 
 def work(folder: Path, question: str, number: int, memory: float, repeat: float) -> None:
-    """Writes values and figures into the folder."""
+    """Writes values and figures to the folder."""
     hold_memory(memory)
     warnings.simplefilter("ignore")
     way = next(one for one in QUESTIONS if one.name == question).ways[number]
     with np.load(folder / "problem.npz") as arrays:
         problem = dict(arrays)
     try:
-        # What the package loads by its first call is not the memory of an answer.
+        # Modules loaded by the first call are not part of the measured memory.
         for module in PACKAGES[way.package].modules:
             __import__(module)
         values, found = measured(way.prepare, problem, repeat, compiles=way.package == "OTT")
@@ -118,7 +120,7 @@ def work(folder: Path, question: str, number: int, memory: float, repeat: float)
 
 
 def refuse(folder: Path, package: str) -> None:
-    """Writes what a package does with each kind of nonsense."""
+    """Writes the result of a package for each invalid input."""
     found = {}
     for name, (a, b, x, y) in NONSENSE.items():
         arrays = [np.array(part) for part in (a, b, x, y)]
@@ -133,16 +135,18 @@ def refuse(folder: Path, package: str) -> None:
     (folder / "found.json").write_text(json.dumps(found))
 
 
-# The parent: asks, compares, prints.
+# The parent process, which starts workers, compares their values and prints tables.
 
 
 def in_a_process(arguments: list[str], folder: Path, limit: float) -> dict[str, Any]:
-    """What a worker wrote, or why it wrote nothing."""
+    """Returns the result of a worker, or the reason why there is none."""
     command = [sys.executable, __file__, "--folder", str(folder), *arguments]
     environment = {**os.environ, **ONE_THREAD}
     result = folder / "found.json"
     result.unlink(missing_ok=True)
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as child:
         try:
             _, errors = child.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -160,7 +164,7 @@ def in_a_process(arguments: list[str], folder: Path, limit: float) -> dict[str, 
 
 
 def installed() -> dict[str, str]:
-    """Versions of the packages that are there."""
+    """Returns the versions of installed packages."""
     found = {}
     for name, (pip, modules) in PACKAGES.items():
         if all(importlib.util.find_spec(module) for module in modules):
@@ -169,7 +173,7 @@ def installed() -> dict[str, str]:
 
 
 def agreement(values: np.ndarray, ours: np.ndarray, tolerance: float) -> tuple[str, float]:
-    """In words, and the largest difference as a share of the largest value."""
+    """Returns a verdict and the largest difference as a share of the largest value."""
     if values.shape != ours.shape:
         return f"{values.shape} values, not {ours.shape}", np.inf
     signed = (values - ours) / np.abs(ours).max()
@@ -180,7 +184,13 @@ def agreement(values: np.ndarray, ours: np.ndarray, tolerance: float) -> tuple[s
     return f"up to {100 * most:.2g} % {way}", most
 
 
-def ask(question: Question, versions: dict[str, str], folder: Path, args: argparse.Namespace, stopped: set[tuple[str, str]]) -> list[dict[str, Any]]:
+def ask(
+    question: Question,
+    versions: dict[str, str],
+    folder: Path,
+    args: argparse.Namespace,
+    stopped: set[tuple[str, str]],
+) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     problem = question.make(np.random.default_rng(args.seed))
     np.savez(folder / "problem.npz", **problem)
@@ -195,15 +205,14 @@ def ask(question: Question, versions: dict[str, str], folder: Path, args: argpar
             rows.append(row | {"stopped": "not asked: it was stopped at a question before"})
             continue
         print(f"{question.name}: {way.package} {way.call}", file=sys.stderr, flush=True)
-        asked = ["--question", question.name, "--way", str(number), "--memory", str(args.memory), "--repeat", str(args.repeat)]
-        row |= in_a_process(asked, folder, args.limit)
+        asked = f"--question {question.name} --way {number} --memory {args.memory}"
+        row |= in_a_process(f"{asked} --repeat {args.repeat}".split(), folder, args.limit)
         if "stopped" in row:
             stopped.add(size)
         else:
             values = np.load(folder / "values.npy")
-            row["seconds"] /= question.answers
-            row["wall_seconds"] /= question.answers
-            row["first_seconds"] /= question.answers
+            for key in ("seconds", "wall_seconds", "first_seconds"):
+                row[key] /= question.answers
             row["mean_value"] = float(values.mean())
             if way.package == "treeport":
                 ours, our_seconds = values, row["seconds"]
@@ -230,13 +239,17 @@ def times(ratio: Optional[float]) -> str:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    lines = ["| question | package | values | processor time | times ours | memory |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| question | package | values | processor time | times ours | memory |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     titles = {question.name: question.title for question in QUESTIONS}
     last = None
     for row in rows:
         title = "" if row["question"] == last else titles[row["question"]]
         last = row["question"]
-        who = f"{row['package']}: `{row['call']}`" if "(" in row["call"] else f"{row['package']}: {row['call']}"
+        call = f"`{row['call']}`" if "(" in row["call"] else row["call"]
+        who = f"{row['package']}: {call}"
         if "stopped" in row:
             cells = [row["stopped"], "", "", ""]
         else:
@@ -249,12 +262,13 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 def refusals(found: dict[str, dict[str, str]]) -> str:
     lines = ["| input | " + " | ".join(found) + " |", "| --- |" + " --- |" * len(found)]
     for name in NONSENSE:
-        lines.append(f"| {name} | " + " | ".join(each.get(name, each.get("stopped", "")) for each in found.values()) + " |")
+        cells = [each.get(name, each.get("stopped", "")) for each in found.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def written(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Writes a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -268,10 +282,15 @@ def run(args: argparse.Namespace) -> None:
     versions = installed()
     missing = [name for name in PACKAGES if name not in versions]
     for name in missing:
-        print(f"without {name}, which is not installed (`pip install {PACKAGES[name].pip}`)", file=sys.stderr)
+        print(
+            f"without {name}, which is not installed (`pip install {PACKAGES[name].pip}`)",
+            file=sys.stderr,
+        )
     if "treeport" in missing:
         sys.exit("error: treeport itself is not installed here (`pip install ./python`)")
-    chosen = [one for one in QUESTIONS if (one.name in args.only if args.only else args.all or one.quick)]
+    chosen = [
+        one for one in QUESTIONS if (one.name in args.only if args.only else args.all or one.quick)
+    ]
     rows: list[dict[str, Any]] = []
     stopped: set[tuple[str, str]] = set()
     nonsense: dict[str, dict[str, str]] = {}
@@ -297,7 +316,10 @@ def run(args: argparse.Namespace) -> None:
             "nonsense": nonsense,
         }
         written(args.json, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    print(", ".join(f"{name} {version}" for name, version in versions.items()) + f"; Python {platform.python_version()}")
+    print(
+        ", ".join(f"{name} {version}" for name, version in versions.items())
+        + f"; Python {platform.python_version()}"
+    )
     print(f"\n{markdown(rows)}")
     if nonsense:
         print(f"\n{refusals(nonsense)}")
@@ -308,24 +330,36 @@ def names(text: str) -> list[str]:
     found = text.split(",")
     for name in found:
         if name not in known:
-            raise argparse.ArgumentTypeError(f"there is no question {name}; there are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"there is no question {name}; there are {', '.join(known)}"
+            )
     return found
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="all questions [default: the quick ones]")
-    parser.add_argument("--only", type=names, default=[], metavar="NAME,…", help="these questions: " + ", ".join(one.name for one in QUESTIONS))
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
-    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="stop an answer after so long [default: 120]")
-    parser.add_argument("--memory", type=float, default=6, metavar="GIB", help="and beyond so much memory [default: 6]")
-    parser.add_argument("--repeat", type=float, default=1, metavar="SECONDS", help="ask again until so long has passed [default: 1]")
-    parser.add_argument("--seed", type=int, default=0)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    known = ", ".join(one.name for one in QUESTIONS)
+    add("--all", action="store_true", help="all questions [default: the quick ones]")
+    add("--only", type=names, default=[], metavar="NAME,…", help=f"these questions: {known}")
+    add("--json", type=Path, metavar="FILE", help="write all figures there, too")
+    for option, default, unit, what in (
+        ("--limit", 120, "SECONDS", "stop an answer after so long"),
+        ("--memory", 6, "GIB", "and beyond so much memory"),
+        ("--repeat", 1, "SECONDS", "ask again until so long has passed"),
+    ):
+        add(option, type=float, default=default, metavar=unit, help=f"{what} [default: {default}]")
+    add("--seed", type=int, default=0)
     # For workers.
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--question", help=argparse.SUPPRESS)
-    parser.add_argument("--way", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--nonsense", help=argparse.SUPPRESS)
+    for option, kind in (
+        ("--folder", Path),
+        ("--question", str),
+        ("--way", int),
+        ("--nonsense", str),
+    ):
+        add(option, type=kind, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.folder is not None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -341,7 +375,7 @@ def main() -> int:
         print("stopped; nothing was written", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # A reader that has seen enough; what Python flushes at its end goes nowhere.
+        # The reader of the pipe has ended; Python's last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 

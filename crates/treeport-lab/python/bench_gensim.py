@@ -1,30 +1,49 @@
-"""The nearest documents by treeport beside gensim's `wmdistance`, which is asked about every document.
+"""Nearest documents by treeport and by gensim's `wmdistance` over all documents.
 
     treeport-lab bench gensim -- DATA/twitter
 
-DATA is a folder with `embeddings.npy` and `docs.npz`, read as for `bench ot-estimators`. Documents are drawn
-at random into queries and a collection. gensim has no index: the word mover's distance of a query to every
-document is one call each, solved by POT. Its distances come from vectors in single precision, so
-lists are compared by distances, to 1e-4. All on one thread; times are those of the processor, which other work changes less.
+DATA is a folder with `embeddings.npy` and `docs.npz`. Distinct documents are drawn at random into queries and a collection.
+gensim has no index: the distance of a query to every document is one call each, solved by POT. It uses vectors in single
+precision, so distances of results are compared to 1e-4. One thread; processor time, which other work changes less.
 """
 
 import argparse
 import time
 from pathlib import Path
 
-from bench_ot_estimators import documents, measures
-
 import numpy as np
-from gensim.models import KeyedVectors
-
+import scipy.sparse as sp
 import treeport as tp
+from gensim.models import KeyedVectors
 
 QUERIES = 50
 K = 10
 
 
+def documents(folder):
+    """Word vectors, and documents as counts of words, each document once."""
+    points = np.load(folder / "embeddings.npy").astype(np.float64)
+    kept = folder / "docs_with_stop_words.npz"
+    docs = sp.csr_matrix(sp.load_npz(kept if kept.exists() else folder / "docs.npz"))
+    rows = {}
+    for row in docs:
+        counts = np.rint(row.data / row.data.min()).astype(int)
+        rows.setdefault((*row.indices, *counts), (row.indices, counts))
+    return points, list(rows.values())
+
+
+def measures(rows, words):
+    """Rows of word counts as measures of total mass 1."""
+    indptr = np.cumsum([0] + [len(words_of) for words_of, _ in rows])
+    indices = np.concatenate([words_of for words_of, _ in rows])
+    data = np.concatenate([counts / counts.sum() for _, counts in rows])
+    return sp.csr_matrix((data, indices, indptr), shape=(len(rows), words))
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--judged", type=int, default=3, help="queries that gensim is asked")
     parser.add_argument("--seed", type=int, default=0)
@@ -40,7 +59,9 @@ def main():
     texts = [text(row) for row in collection]
 
     begun = time.process_time()
-    neighbors = tp.WassersteinNeighbors(points=points, n_jobs=1).fit(measures(collection, len(points)))
+    neighbors = tp.WassersteinNeighbors(points=points, n_jobs=1).fit(
+        measures(collection, len(points))
+    )
     built = time.process_time() - begun
     batch = measures(queries, len(points))
     times = []

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import treeport as tp
 from scipy import sparse
-from treeport import _cuda, _tiles
+from treeport._devices import tables, tables_cuda
 
 
 def documents(count, support, points, seed):
-    """Rows of masses; word number r is drawn like 1 / (r + 50)."""
+    """Draws rows of masses; word r has probability proportional to 1 / (r + 50)."""
     rng = np.random.default_rng(seed)
     rarity = torch.log(torch.arange(points, device="cuda") + 50.0)
     generator = torch.Generator("cuda").manual_seed(seed)
@@ -28,11 +28,13 @@ def documents(count, support, points, seed):
     masses = rng.random((count, support)) + 0.1
     masses /= masses.sum(axis=1, keepdims=True)
     start = np.arange(0, count * support + 1, support)
-    return sparse.csr_array((masses.ravel(), np.concatenate(words).ravel(), start), shape=(count, points))
+    return sparse.csr_array(
+        (masses.ravel(), np.concatenate(words).ravel(), start), shape=(count, points)
+    )
 
 
 def seconds(work, times=1):
-    """How long it takes, the least of several."""
+    """Returns the shortest time of several calls."""
     least = np.inf
     for _ in range(times):
         torch.cuda.synchronize()
@@ -44,11 +46,11 @@ def seconds(work, times=1):
 
 
 def dense_rates(tree, measures):
-    """Pairs a second with all coordinates dense, ours and PyTorch's, and our share of all instructions."""
-    engine = _cuda.Cuda("cuda")
+    """Measures pairs per second with dense coordinates, beside PyTorch, and the instruction rate."""
+    engine = tables_cuda.CudaTableEngine("cuda")
     engine.frequent = -1.0
-    rows = _tiles.Rows(*tree._raw.embed(tree._measures(measures), 0)[:3])
-    side, _ = _tiles.sides(engine, rows, None, tree.n_nodes)
+    rows = tables.SparseRows(*tree._raw.embed(tree._measures(measures), 0)[:3])
+    side, _ = tables.sides(engine, rows, None, tree.n_nodes)
     left, right = side.dense
     engine.tile(left, right)
     ours = seconds(lambda: engine.tile(left, right), 5)
@@ -72,9 +74,14 @@ def main():
     points = centers[rng.integers(200, size=args.points)] + rng.normal(size=(args.points, 32))
     tree = tp.linkage(points=points)
     rows = documents(args.documents, args.support, args.points, 1)
-    print(f"{torch.cuda.get_device_name()}; {args.documents} documents of {args.support} of {args.points} words")
+    print(
+        f"{torch.cuda.get_device_name()}; {args.documents} documents of {args.support} of {args.points} words"
+    )
     columns, ours, theirs, share = dense_rates(tree, rows[:8192])
-    print(f"all {columns} coordinates: {ours / 1e6:.0f} M pairs/s, {share:.2f} of the instruction limit;", end=" ")
+    print(
+        f"all {columns} coordinates: {ours / 1e6:.0f} M pairs/s, {share:.2f} of the instruction limit;",
+        end=" ",
+    )
     print(f"torch.cdist {theirs / 1e6:.0f} M pairs/s")
     pairs = args.documents * (args.documents - 1) / 2
     warm = rows[:5000]
@@ -90,9 +97,12 @@ def main():
 
     print(f"one core: {one_core / 1e6:.2f} M pairs/s")
     print(f"embedding alone: {seconds(lambda: tree.embed(rows)):.1f} s")
-    on_card = torch.empty((args.documents, args.documents), device="cuda")
-    say("all pairs, left on the card", seconds(lambda: tree.pairwise(rows, device="cuda", out=on_card)))
-    del on_card
+    on_gpu = torch.empty((args.documents, args.documents), device="cuda")
+    say(
+        "all pairs, left on the GPU",
+        seconds(lambda out=on_gpu: tree.pairwise(rows, device="cuda", out=out)),
+    )
+    del on_gpu
     torch.cuda.empty_cache()
     say("all pairs, in an array", seconds(lambda: tree.pairwise(rows, device="cuda")))
     say("10 nearest of each", seconds(lambda: tree.kneighbors(rows, device="cuda")))

@@ -1,12 +1,14 @@
-"""What `bench_compare.py` asks, and how each package answers.
+"""Problems of `bench_compare.py`, and the calls that solve them in each package.
 
-A question makes a problem from a seed; a way turns a problem into a function without arguments, which is what is timed: all
-that a package does between arrays and answer. Nothing here is imported before a worker needs it, so that its memory is its own.
+A question makes a problem from a seed; a way turns a problem into a function without arguments, whose calls are timed.
+Packages are imported when a worker needs them, so that its memory has no other package in it.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ PENALTY = 0.8
 
 
 class Package(NamedTuple):
-    """A package by its name for pip, and the modules that it takes to run."""
+    """A package: its name for pip, and the modules it requires."""
 
     pip: str
     modules: tuple[str, ...]
@@ -39,7 +41,7 @@ PACKAGES = {
 
 
 class Way(NamedTuple):
-    """How a package answers: what it calls that, and a function from a problem to what is timed."""
+    """A solver of a package: its call, and a function from a problem to the timed work."""
 
     package: str
     call: str
@@ -47,16 +49,16 @@ class Way(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked. Values agree where they differ by no more than `tolerance` of the largest."""
+    """A benchmark question. Values agree if they differ by at most `tolerance` of the largest."""
 
     name: str
     title: str
     make: Callable[[np.random.Generator], Problem]
     ways: list[Way]
     tolerance: float = 1e-8
-    # A way that was stopped at one question is not asked the later ones of its family, which are no smaller.
+    # A way stopped at one question skips the later questions of its family, which are no smaller.
     family: str = ""
-    # How many answers one call gives; times are those of one.
+    # Number of results of one call; times are divided by it.
     answers: int = 1
     quick: bool = False
 
@@ -71,7 +73,12 @@ def masses(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def pair(n: int, dim: int) -> Callable[[np.random.Generator], Problem]:
     def make(rng: np.random.Generator) -> Problem:
-        return {"a": masses(rng, n), "b": masses(rng, n), "x": rng.random((n, dim)), "y": rng.random((n, dim))}
+        return {
+            "a": masses(rng, n),
+            "b": masses(rng, n),
+            "x": rng.random((n, dim)),
+            "y": rng.random((n, dim)),
+        }
 
     return make
 
@@ -83,21 +90,41 @@ def unequal(rng: np.random.Generator) -> Problem:
 
 def small_pairs(rng: np.random.Generator) -> Problem:
     count, n = 100, 30
-    return {"a": masses(rng, count, n), "b": masses(rng, count, n), "x": rng.random((count, n, 2)), "y": rng.random((count, n, 2))}
+    return {
+        "a": masses(rng, count, n),
+        "b": masses(rng, count, n),
+        "x": rng.random((count, n, 2)),
+        "y": rng.random((count, n, 2)),
+    }
 
 
 def clouds(rng: np.random.Generator) -> Problem:
-    """Queries, and those to be found among: clusters at random places."""
-    def some(count: int) -> np.ndarray:
-        return 3 * rng.random((count, 1, 2)) + rng.normal(size=(count, 20, 2)) * rng.uniform(0.1, 0.6, size=(count, 1, 1))
+    """Draws queries and a collection: clusters at random places."""
 
-    return {"masses": masses(rng, 2_000, 20), "points": some(2_000), "query_masses": masses(rng, 50, 20), "queries": some(50)}
+    def some(count: int) -> np.ndarray:
+        return 3 * rng.random((count, 1, 2)) + rng.normal(size=(count, 20, 2)) * rng.uniform(
+            0.1, 0.6, size=(count, 1, 1)
+        )
+
+    return {
+        "masses": masses(rng, 2_000, 20),
+        "points": some(2_000),
+        "query_masses": masses(rng, 50, 20),
+        "queries": some(50),
+    }
+
+
+def diagram(rng: np.random.Generator, kind: int) -> np.ndarray:
+    """Many points near the diagonal, and a few far from it, as Rips complexes have."""
+    count = int(rng.integers(2, 46))
+    birth = rng.uniform(0.1, 0.6, count)
+    life = rng.exponential(0.06, count)
+    life[: kind + 1] += rng.uniform(0.5, 1.2, min(count, kind + 1))
+    return np.stack([birth, birth + life], axis=1)
 
 
 def persistence(rng: np.random.Generator) -> Problem:
-    from bench_diagrams import at_random
-
-    found = [at_random(rng, at % 3) for at in range(200)]
+    found = [diagram(rng, at % 3) for at in range(200)]
     return {"points": np.concatenate(found), "ends": np.cumsum([len(one) for one in found])}
 
 
@@ -106,24 +133,28 @@ def diagrams_of(problem: Problem) -> list[np.ndarray]:
 
 
 def samples(rng: np.random.Generator) -> Problem:
-    from bench_unifrac import counts, phylogeny
-
+    """A random phylogeny as Newick text, and counts of its tips, of which few are common."""
     tips = 5_000
-    text = phylogeny(tips, rng)
-    return {"tree": np.array(text), "counts": counts(100, tips, rng).toarray().astype(np.int64)}
+    nodes = [f"t{k}:{rng.exponential():.6f}" for k in range(tips)]
+    while len(nodes) > 1:
+        rng.shuffle(nodes)
+        pairs = [f"({a},{b}):{rng.exponential():.6f}" for a, b in zip(nodes[::2], nodes[1::2])]
+        nodes = pairs + (nodes[-1:] if len(nodes) % 2 else [])
+    text = nodes[0].rsplit(":", 1)[0] + ";"
+    chances = rng.permutation(1.0 / np.arange(1, tips + 1))
+    return {"tree": np.array(text), "counts": rng.multinomial(500, chances / chances.sum(), 100)}
 
 
-# Ways. Each imports its package when it is prepared.
+# Ways. Each imports its package when it is first called.
 
 
-def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    from scipy.spatial.distance import cdist
-
-    return cdist(x, y)
+def by(module: str, solve: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a problem's arrays, by a module."""
+    return lambda *arrays: solve(importlib.import_module(module), *arrays)
 
 
 def each(solve: Callable[..., float]) -> Callable[[Problem], Solve]:
-    """The same for every pair of a problem of many."""
+    """Returns a way to solve every pair of a problem with many."""
 
     def prepare(problem: Problem) -> Solve:
         pairs = list(zip(*(problem[key] for key in "abxy")))
@@ -136,27 +167,13 @@ def once(solve: Callable[..., float]) -> Callable[[Problem], Solve]:
     return lambda problem: lambda: solve(*(problem[key] for key in "abxy"))
 
 
-def tp_emd(a, b, x, y):
-    import treeport as tp
-
-    return tp.emd(a, b, x, y)
-
-
-def pot_emd(a, b, x, y):
-    import ot
-
-    return ot.emd2(a, b, ot.dist(x, y, metric="euclidean"), numItermax=MOST_ITERATIONS)
-
-
-def pot_lazy(a, b, x, y):
-    import ot
-
-    return ot.emd2_lazy(x, y, a, b, metric="euclidean", numItermax=MOST_ITERATIONS, return_matrix=False)
+def costs(ot: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return ot.dist(x, y, metric="euclidean")
 
 
 @functools.cache
 def wasserstein_solver(**options):
-    """Made once, as its users do."""
+    """Creates a solver once for all calls, as its documentation does."""
     import wasserstein
 
     return wasserstein.EMD(beta=1.0, n_iter_max=MOST_ITERATIONS, **options)
@@ -166,63 +183,46 @@ def wasserstein_emd(a, b, x, y):
     return wasserstein_solver(R=1.0, norm=True)(a, x, b, y)
 
 
-def scipy_nd(a, b, x, y):
-    from scipy.stats import wasserstein_distance_nd
-
-    return wasserstein_distance_nd(x, y, a, b)
-
-
-def scipy_line(a, b, x, y):
-    from scipy.stats import wasserstein_distance
-
-    return wasserstein_distance(x[:, 0], y[:, 0], a, b)
-
-
-def pot_line(a, b, x, y):
-    import ot
-
-    return ot.emd2_1d(x, y, a, b, metric="euclidean")
-
-
-def tp_partial(a, b, x, y):
-    import treeport as tp
-
-    return tp.emd(a, b, x, y, mass=0.5)
-
-
-def pot_partial(a, b, x, y):
-    import ot
-
-    return ot.partial.partial_wasserstein2(a, b, ot.dist(x, y, metric="euclidean"), m=0.5, numItermax=MOST_ITERATIONS)
-
-
-def tp_unbalanced(a, b, x, y):
-    import treeport as tp
-
-    return tp.emd(a, b, x, y, penalty=PENALTY)
-
-
-def pot_unbalanced(a, b, x, y):
-    import ot
-
-    return ot.solve(ot.dist(x, y, metric="euclidean"), a, b, unbalanced=PENALTY, unbalanced_type="TV").value
-
-
 def wasserstein_unbalanced(a, b, x, y):
-    # No two points are farther apart than two penalties, so that it is the same question; the radius is its unit.
+    # No two points are farther apart than two penalties, so the problems are equal; the radius is the unit.
     return PENALTY * wasserstein_solver(R=PENALTY, norm=False)(a, x, b, y)
 
 
-def tp_entropic(a, b, x, y):
-    import treeport as tp
-
-    return tp.sinkhorn(a, b, x, y, epsilon=EPSILON, relative=False)
-
-
-def pot_entropic(a, b, x, y):
-    import ot
-
-    return ot.sinkhorn2(a, b, ot.dist(x, y, metric="euclidean"), EPSILON, numItermax=100_000)
+tp_emd = by("treeport", lambda tp, a, b, x, y: tp.emd(a, b, x, y))
+tp_partial = by("treeport", lambda tp, a, b, x, y: tp.emd(a, b, x, y, mass=0.5))
+tp_unbalanced = by("treeport", lambda tp, a, b, x, y: tp.emd(a, b, x, y, penalty=PENALTY))
+tp_entropic = by(
+    "treeport", lambda tp, a, b, x, y: tp.sinkhorn(a, b, x, y, epsilon=EPSILON, relative=False)
+)
+pot_emd = by(
+    "ot", lambda ot, a, b, x, y: ot.emd2(a, b, costs(ot, x, y), numItermax=MOST_ITERATIONS)
+)
+pot_lazy = by(
+    "ot",
+    lambda ot, a, b, x, y: ot.emd2_lazy(
+        x, y, a, b, metric="euclidean", numItermax=MOST_ITERATIONS, return_matrix=False
+    ),
+)
+pot_line = by("ot", lambda ot, a, b, x, y: ot.emd2_1d(x, y, a, b, metric="euclidean"))
+pot_partial = by(
+    "ot",
+    lambda ot, a, b, x, y: ot.partial.partial_wasserstein2(
+        a, b, costs(ot, x, y), m=0.5, numItermax=MOST_ITERATIONS
+    ),
+)
+pot_unbalanced = by(
+    "ot",
+    lambda ot, a, b, x, y: (
+        ot.solve(costs(ot, x, y), a, b, unbalanced=PENALTY, unbalanced_type="TV").value
+    ),
+)
+pot_entropic = by(
+    "ot", lambda ot, a, b, x, y: ot.sinkhorn2(a, b, costs(ot, x, y), EPSILON, numItermax=100_000)
+)
+scipy_nd = by("scipy.stats", lambda stats, a, b, x, y: stats.wasserstein_distance_nd(x, y, a, b))
+scipy_line = by(
+    "scipy.stats", lambda stats, a, b, x, y: stats.wasserstein_distance(x[:, 0], y[:, 0], a, b)
+)
 
 
 def ott_entropic(problem: Problem) -> Solve:
@@ -232,8 +232,10 @@ def ott_entropic(problem: Problem) -> Solve:
 
     def cost(x, y, a, b):
         geometry = pointcloud.PointCloud(x, y, cost_fn=costs.Euclidean(), epsilon=EPSILON)
-        # By kernels, as POT's; logarithms take twice the time here. In JAX's own precision it gets no nearer.
-        return linear.solve(geometry, a, b, lse_mode=False, threshold=1e-5, max_iterations=100_000).primal_cost
+        # With kernels, like POT; in logarithms it takes twice the time. Single precision gets no nearer.
+        return linear.solve(
+            geometry, a, b, lse_mode=False, threshold=1e-5, max_iterations=100_000
+        ).primal_cost
 
     compiled = jax.jit(cost)
     return lambda: float(compiled(*(problem[key] for key in "xyab")))
@@ -246,20 +248,11 @@ def tp_diagrams(problem: Problem) -> Solve:
     return lambda: tp.emd_pairwise(tp.diagrams(found), n_jobs=1)[np.triu_indices(len(found), 1)]
 
 
-def in_two_loops(distance: Callable[[np.ndarray, np.ndarray], float], found: list[np.ndarray]) -> Solve:
-    return lambda: [distance(found[i], found[j]) for i in range(len(found)) for j in range(i + 1, len(found))]
-
-
-def gudhi_diagrams(problem: Problem) -> Solve:
-    from gudhi.wasserstein import wasserstein_distance
-
-    return in_two_loops(lambda one, other: wasserstein_distance(one, other, order=1, internal_p=2), diagrams_of(problem))
-
-
-def hera_diagrams(problem: Problem) -> Solve:
-    from gudhi.hera import wasserstein_distance
-
-    return in_two_loops(lambda one, other: wasserstein_distance(one, other, order=1, internal_p=2), diagrams_of(problem))
+def gudhi_diagrams(module: str) -> Callable[[Problem], Solve]:
+    distance = by(module, lambda its, *two: its.wasserstein_distance(*two, order=1, internal_p=2))
+    return lambda problem: (
+        lambda: list(itertools.starmap(distance, itertools.combinations(diagrams_of(problem), 2)))
+    )
 
 
 def tip_names(problem: Problem) -> list[str]:
@@ -283,7 +276,9 @@ def skbio_unifrac(problem: Problem) -> Solve:
 
     def solve():
         tree = TreeNode.read(io.StringIO(text))
-        return beta_diversity("weighted_unifrac", problem["counts"], taxa=names, tree=tree, validate=False).data
+        return beta_diversity(
+            "weighted_unifrac", problem["counts"], taxa=names, tree=tree, validate=False
+        ).data
 
     return solve
 
@@ -293,20 +288,15 @@ def tp_nearest(problem: Problem) -> Solve:
 
     data = list(zip(problem["masses"], problem["points"]))
     queries = list(zip(problem["query_masses"], problem["queries"]))
-    return lambda: tp.WassersteinNeighbors(n_neighbors=10, n_jobs=1).fit(data).kneighbors(queries)[0]
+    return lambda: (
+        tp.WassersteinNeighbors(n_neighbors=10, n_jobs=1).fit(data).kneighbors(queries)[0]
+    )
 
 
 def pot_nearest(problem: Problem) -> Solve:
-    import ot
-
-    def solve():
-        found = [
-            [ot.emd2(a, b, ot.dist(x, y, metric="euclidean")) for b, y in zip(problem["masses"], problem["points"])]
-            for a, x in zip(problem["query_masses"], problem["queries"])
-        ]
-        return np.sort(found, axis=1)[:, :10]
-
-    return solve
+    data = list(zip(problem["masses"], problem["points"]))
+    queries = list(zip(problem["query_masses"], problem["queries"]))
+    return lambda: np.sort([[pot_emd(a, b, x, y) for b, y in data] for a, x in queries])[:, :10]
 
 
 def wasserstein_nearest(problem: Problem) -> Solve:
@@ -316,7 +306,9 @@ def wasserstein_nearest(problem: Problem) -> Solve:
     queries = [np.column_stack(one) for one in zip(problem["query_masses"], problem["queries"])]
 
     def solve():
-        emds = wasserstein.PairwiseEMD(R=1.0, beta=1.0, norm=True, num_threads=1, print_every=0, verbose=0)
+        emds = wasserstein.PairwiseEMD(
+            R=1.0, beta=1.0, norm=True, num_threads=1, print_every=0, verbose=0
+        )
         emds(queries, data)
         return np.sort(emds.emds(), axis=1)[:, :10]
 
@@ -345,10 +337,18 @@ QUESTIONS = [
         answers=100,
         quick=True,
     ),
-    Question("plane-1000", "one pair of 1,000 points a side in the plane", pair(1_000, 2), PAIR_WAYS, family="pair", quick=True),
-    Question("plane-5000", "one pair of 5,000 points a side in the plane", pair(5_000, 2), PAIR_WAYS, family="pair"),
-    Question("space-1000", "one pair of 1,000 points a side in R⁵⁰", pair(1_000, 50), PAIR_WAYS, family="pair"),
-    Question("space-5000", "one pair of 5,000 points a side in R⁵⁰", pair(5_000, 50), PAIR_WAYS, family="pair"),
+    *(
+        Question(
+            f"{name}-{n}",
+            f"one pair of {n:,} points a side in {where}",
+            pair(n, dim),
+            PAIR_WAYS,
+            family="pair",
+            quick=(name, n) == ("plane", 1_000),
+        )
+        for name, where, dim in (("plane", "the plane", 2), ("space", "R⁵⁰", 50))
+        for n in (1_000, 5_000)
+    ),
     Question(
         "line",
         "one pair of 100,000 points a side on a line",
@@ -364,7 +364,10 @@ QUESTIONS = [
         "partial",
         "half of the mass moved, 1,000 points a side",
         pair(1_000, 2),
-        [Way("treeport", "emd(…, mass=0.5)", once(tp_partial)), Way("POT", "partial_wasserstein2", once(pot_partial))],
+        [
+            Way("treeport", "emd(…, mass=0.5)", once(tp_partial)),
+            Way("POT", "partial_wasserstein2", once(pot_partial)),
+        ],
         quick=True,
     ),
     Question(
@@ -396,15 +399,18 @@ QUESTIONS = [
         persistence,
         [
             Way("treeport", "emd_pairwise(diagrams(…))", tp_diagrams),
-            Way("GUDHI", "wasserstein.wasserstein_distance", gudhi_diagrams),
-            Way("GUDHI", "hera.wasserstein_distance, to 1 %", hera_diagrams),
+            Way("GUDHI", "wasserstein.wasserstein_distance", gudhi_diagrams("gudhi.wasserstein")),
+            Way("GUDHI", "hera.wasserstein_distance, to 1 %", gudhi_diagrams("gudhi.hera")),
         ],
     ),
     Question(
         "unifrac",
         "weighted UniFrac of 100 samples, 5,000 tips",
         samples,
-        [Way("treeport", "Tree.unifrac", tp_unifrac), Way("scikit-bio", "beta_diversity", skbio_unifrac)],
+        [
+            Way("treeport", "Tree.unifrac", tp_unifrac),
+            Way("scikit-bio", "beta_diversity", skbio_unifrac),
+        ],
     ),
     Question(
         "nearest",
@@ -418,7 +424,7 @@ QUESTIONS = [
     ),
 ]
 
-# What makes no sense, by its name: masses and coordinates of three points in the plane.
+# Invalid input by name: masses and coordinates of three points in the plane.
 TRIANGLE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 EVEN = [1 / 3, 1 / 3, 1 / 3]
 NONSENSE = {
@@ -426,13 +432,18 @@ NONSENSE = {
     "a mass that is NaN": ([0.5, float("nan"), 0.5], EVEN, TRIANGLE, TRIANGLE),
     "totals 1 and 2": (EVEN, [2 / 3, 2 / 3, 2 / 3], TRIANGLE, TRIANGLE),
     "no mass at all": ([0.0, 0.0, 0.0], EVEN, TRIANGLE, TRIANGLE),
-    "a coordinate that is NaN": ([0.2, 0.2, 0.6], EVEN, [[0.0, 0.0], [1.0, float("nan")], [0.0, 1.0]], TRIANGLE),
-    "a coordinate that is infinite": ([0.2, 0.2, 0.6], EVEN, [[0.0, 0.0], [1.0, float("inf")], [0.0, 1.0]], TRIANGLE),
+    "a coordinate that is NaN": (
+        [0.2, 0.2, 0.6],
+        EVEN,
+        [[0.0, 0.0], [1.0, float("nan")], [0.0, 1.0]],
+        TRIANGLE,
+    ),
+    "a coordinate that is infinite": (
+        [0.2, 0.2, 0.6],
+        EVEN,
+        [[0.0, 0.0], [1.0, float("inf")], [0.0, 1.0]],
+        TRIANGLE,
+    ),
     "one point fewer than masses": ([0.2, 0.2, 0.6], EVEN, TRIANGLE[:2], TRIANGLE),
 }
-ASKED = {
-    "treeport": tp_emd,
-    "POT": pot_emd,
-    "wasserstein": wasserstein_emd,
-    "SciPy": scipy_nd,
-}
+ASKED = {"treeport": tp_emd, "POT": pot_emd, "wasserstein": wasserstein_emd, "SciPy": scipy_nd}

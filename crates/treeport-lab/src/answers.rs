@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use treeport::accuracy::Level;
 use treeport::estimate::{Estimate, Estimator};
-use treeport::internal::score;
+use treeport::labeled::score;
 use treeport::progress::State;
 use treeport::{
-    Error, Fit, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Result, Score, fit,
+    Error, Fit, FitOptions, GroundMetric, Labeled, Method, Model, Progress, Result, Score, fit,
 };
 
 /// Training labels and test labels.
-pub type Split<'a> = (&'a Labelled, &'a Labelled);
+pub type Split<'a> = (&'a Labeled, &'a Labeled);
 
 /// Predictions for the first test pairs, or for all.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,26 +26,19 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Scales predictions by the factor fitted to the predictions `seen` for the first training
-    /// pairs, or for all.
-    pub fn new(train: &Labelled, seen: &[f64], unseen: Vec<f64>) -> Self {
+    /// Scales predictions by the factor that the predictions `seen` for the first labels need.
+    pub fn new(train: &Labeled, seen: &[f64], unseen: Vec<f64>) -> Self {
         let factor = score::factor(seen, &train.distances()[..seen.len()]);
         Self { scaled: unseen.iter().map(|d| factor * d).collect(), plain: unseen }
     }
 
     /// Collects the predictions of a method for both kinds of pairs.
-    ///
-    /// # Errors
-    /// Errors of the method.
-    pub fn of(data: Split<'_>, predict: impl Fn(&Labelled) -> Result<Vec<f64>>) -> Result<Self> {
+    pub fn of(data: Split<'_>, predict: impl Fn(&Labeled) -> Result<Vec<f64>>) -> Result<Self> {
         let (train, test) = data;
         Ok(Self::new(train, &predict(train)?, predict(test)?))
     }
 
     /// Collects the predictions of a model.
-    ///
-    /// # Errors
-    /// Measures on other points; `Cancelled` if `progress` requests a stop.
     pub fn of_model(model: &Model, data: Split<'_>, progress: &Progress<'_>) -> Result<Self> {
         Self::of(data, |data| model.pairs(data.measures(), data.pairs(), progress))
     }
@@ -56,11 +49,7 @@ impl Answers {
         Self::new(train, &vec![mean; train.len()], vec![mean; test.len()])
     }
 
-    /// Predicts by the flow level of an estimator after calibration; also returns the number of
-    /// pairs solved exactly.
-    ///
-    /// # Errors
-    /// Measures on other points; `Cancelled` if `progress` requests a stop.
+    /// Predicts by the calibrated flow level; also returns the number of pairs solved exactly.
     pub fn of_flow(
         estimator: Estimator,
         (train, test): Split<'_>,
@@ -74,25 +63,21 @@ impl Answers {
     }
 
     /// Scores both predictions.
-    pub fn scores(&self, test: &Labelled) -> [Score; 2] {
+    pub fn scores(&self, test: &Labeled) -> [Score; 2] {
         let exact = &test.distances()[..self.plain.len()];
         [&self.plain, &self.scaled].map(|found| Score::new(found, exact))
     }
 }
 
-/// Returns options for a method as published: labels set the scale only if a tree is learned from
-/// them.
+/// Returns options for a method as published: labels set the scale of learned trees alone.
 pub fn as_it_is(method: Method, seed: u64) -> FitOptions {
-    FitOptions { scale: method.takes().learning, seed, ..FitOptions::of(method) }
+    FitOptions { scale: method.supports().learning, seed, ..FitOptions::of(method) }
 }
 
 /// Runs [`fit()`] without partial results: the best tree of an interrupted run is discarded.
-///
-/// # Errors
-/// Errors of [`fit()`]; `Cancelled` if `progress` requests a stop.
 pub fn fit_whole(
     metric: &GroundMetric,
-    data: &Labelled,
+    data: &Labeled,
     options: &FitOptions,
     progress: &Progress<'_>,
 ) -> Result<Fit> {
@@ -103,7 +88,7 @@ pub fn fit_whole(
         continues
     };
     let fitted = fit(metric, Some(data), options, &watch)?;
-    if stopped.into_inner() { Err(Error::Cancelled) } else { Ok(fitted) }
+    if stopped.into_inner() { Err(Error::Canceled) } else { Ok(fitted) }
 }
 
 #[cfg(test)]
@@ -117,7 +102,7 @@ mod tests {
         let metric =
             GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0, 9.0], PointMetric::Euclidean);
         let metric = metric.unwrap();
-        let data = Labelled::of_points(&metric, 10, 0).unwrap();
+        let data = Labeled::of_points(&metric, 10, 0).unwrap();
         let plain = fit_whole(&metric, &data, &as_it_is(Method::Quadtree, 3), &silent).unwrap();
         let options = FitOptions { seed: 3, ..FitOptions::of(Method::Quadtree) };
         let scaled = fit(&metric, Some(&data), &options, &silent).unwrap();
@@ -132,10 +117,10 @@ mod tests {
     #[test]
     fn a_stopped_fit_is_no_result() {
         let metric = GroundMetric::from_condensed(3, vec![1.0, 2.0, 3.0]).unwrap();
-        let data = Labelled::of_points(&metric, 3, 0).unwrap();
+        let data = Labeled::of_points(&metric, 3, 0).unwrap();
         for method in [Method::Auto, Method::Additive, Method::Forest] {
             let found = fit_whole(&metric, &data, &as_it_is(method, 0), &|_| false);
-            assert!(matches!(found, Err(Error::Cancelled)), "{method}");
+            assert!(matches!(found, Err(Error::Canceled)), "{method}");
         }
     }
 }

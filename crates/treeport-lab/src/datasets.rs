@@ -3,10 +3,10 @@
 //! The data are not part of the crate: the caller names a folder with one subfolder per set.
 //! Missing or incomplete sets are reported, so that an experiment can run on the others.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use treeport::Error;
+use treeport::{Error, GroundMetric, Measures, PointMetric, Result};
 use treeport_jobs::fingerprint::Mix;
 
 /// Kind of content of a data set.
@@ -38,36 +38,23 @@ pub const KNOWN: [(&str, Kind); 10] = [
     ("otu_globalpatterns", Kind::Tree),
 ];
 
-/// Files of a data set; those in `Option` may be missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the data folder's README describes each file")]
-pub enum Files {
-    Text {
-        vocab: PathBuf,
-        embeddings: PathBuf,
-        docs: PathBuf,
-        docs_with_stop_words: Option<PathBuf>,
-        labels: PathBuf,
-        split: PathBuf,
-    },
-    Graph {
-        nodes: PathBuf,
-        edges: PathBuf,
-    },
-    Matrix {
-        dist: PathBuf,
-        names: PathBuf,
-    },
-    Points {
-        points: PathBuf,
-        labels: Option<PathBuf>,
-    },
-    Tree {
-        dist: PathBuf,
-        docs: PathBuf,
-        newick: PathBuf,
-        vocab: PathBuf,
-    },
+/// Documents with their stop words, which a set of texts may have.
+const WITH_STOP_WORDS: &str = "docs_with_stop_words.npz";
+
+impl Kind {
+    /// Names the files of a set: the required ones, and those that may be missing.
+    fn files(self) -> (&'static [&'static str], &'static [&'static str]) {
+        match self {
+            Self::Text => (
+                &["vocab.txt", "embeddings.npy", "docs.npz", "labels.npy", "split.npz"],
+                &[WITH_STOP_WORDS],
+            ),
+            Self::Graph => (&["nodes.csv", "edges.csv"], &[]),
+            Self::Matrix => (&["dist.npy", "names.txt"], &[]),
+            Self::Points => (&["points.npy"], &["labels.npy"]),
+            Self::Tree => (&["dist.npy", "docs.npz", "tree.nwk", "vocab.txt"], &[]),
+        }
+    }
 }
 
 /// A data set with all required files.
@@ -77,8 +64,7 @@ pub struct Dataset {
     pub name: &'static str,
     /// Kind of content.
     pub kind: Kind,
-    /// Paths of its files.
-    pub files: Files,
+    folder: PathBuf,
 }
 
 /// A data set that cannot be used, with the first missing file.
@@ -107,33 +93,49 @@ impl DataFolder {
 }
 
 impl Dataset {
+    /// Returns the path of a file of the set.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Opens a file of the set.
+    pub fn open(&self, file: &str) -> Result<File> {
+        let path = self.path(file);
+        File::open(&path).map_err(|source| Error::read(path, source))
+    }
+
+    /// Reads the ground metric.
+    pub fn metric(&self) -> Result<GroundMetric> {
+        let points = |file| GroundMetric::read_points_npy(self.open(file)?, PointMetric::Euclidean);
+        match self.kind {
+            Kind::Text => points("embeddings.npy"),
+            Kind::Points => points("points.npy"),
+            Kind::Graph => Ok(GroundMetric::read_graph_csv(self.open("edges.csv")?, None)?.0),
+            Kind::Matrix | Kind::Tree => GroundMetric::read_matrix_npy(self.open("dist.npy")?),
+        }
+    }
+
+    /// Reads the documents, with stop words if available; empty if the set has no documents.
+    pub fn documents(&self) -> Result<Measures> {
+        match self.kind {
+            Kind::Text if self.path(WITH_STOP_WORDS).is_file() => {
+                Measures::read_npz(self.open(WITH_STOP_WORDS)?)
+            }
+            Kind::Text | Kind::Tree => Measures::read_npz(self.open("docs.npz")?),
+            _ => Measures::from_dense(1, &[]),
+        }
+    }
+
     /// Hashes the contents of all its files.
-    ///
-    /// # Errors
-    /// A file cannot be read.
-    pub fn fingerprint(&self) -> Result<u64, Error> {
+    pub fn fingerprint(&self) -> Result<u64> {
+        let (required, optional) = self.kind.files();
+        let optional = optional.iter().filter(|file| self.path(file).is_file());
         let mut mix = Mix::new();
-        for path in self.files.all() {
-            let bytes = fs::read(path).map_err(|source| Error::read(path, source))?;
-            mix.bytes(&bytes);
+        for file in required.iter().chain(optional) {
+            let path = self.path(file);
+            mix.bytes(&fs::read(&path).map_err(|source| Error::read(path, source))?);
         }
         Ok(mix.number())
-    }
-}
-
-impl Files {
-    /// Returns all files in a fixed order.
-    fn all(&self) -> Vec<&Path> {
-        let (files, others): (Vec<&PathBuf>, [Option<&PathBuf>; 1]) = match self {
-            Self::Text { vocab, embeddings, docs, docs_with_stop_words, labels, split } => {
-                (vec![vocab, embeddings, docs, labels, split], [docs_with_stop_words.as_ref()])
-            }
-            Self::Graph { nodes, edges } => (vec![nodes, edges], [None]),
-            Self::Matrix { dist, names } => (vec![dist, names], [None]),
-            Self::Points { points, labels } => (vec![points], [labels.as_ref()]),
-            Self::Tree { dist, docs, newick, vocab } => (vec![dist, docs, newick, vocab], [None]),
-        };
-        files.into_iter().chain(others.into_iter().flatten()).map(PathBuf::as_path).collect()
     }
 }
 
@@ -141,41 +143,13 @@ impl Files {
 pub fn find(root: &Path) -> DataFolder {
     let mut found = DataFolder::default();
     for (name, kind) in KNOWN {
-        match files(&root.join(name), kind) {
-            Ok(files) => found.present.push(Dataset { name, kind, files }),
-            Err(path) => found.missing.push(MissingDataset { name, path }),
+        let folder = root.join(name);
+        match kind.files().0.iter().map(|file| folder.join(file)).find(|path| !path.is_file()) {
+            None => found.present.push(Dataset { name, kind, folder }),
+            Some(path) => found.missing.push(MissingDataset { name, path }),
         }
     }
     found
-}
-
-/// Returns the files of a kind in a folder, or the first missing one.
-fn files(folder: &Path, kind: Kind) -> Result<Files, PathBuf> {
-    let file = |name: &str| {
-        let path = folder.join(name);
-        if path.is_file() { Ok(path) } else { Err(path) }
-    };
-    Ok(match kind {
-        Kind::Text => Files::Text {
-            vocab: file("vocab.txt")?,
-            embeddings: file("embeddings.npy")?,
-            docs: file("docs.npz")?,
-            docs_with_stop_words: file("docs_with_stop_words.npz").ok(),
-            labels: file("labels.npy")?,
-            split: file("split.npz")?,
-        },
-        Kind::Graph => Files::Graph { nodes: file("nodes.csv")?, edges: file("edges.csv")? },
-        Kind::Matrix => Files::Matrix { dist: file("dist.npy")?, names: file("names.txt")? },
-        Kind::Points => {
-            Files::Points { points: file("points.npy")?, labels: file("labels.npy").ok() }
-        }
-        Kind::Tree => Files::Tree {
-            dist: file("dist.npy")?,
-            docs: file("docs.npz")?,
-            newick: file("tree.nwk")?,
-            vocab: file("vocab.txt")?,
-        },
-    })
 }
 
 #[cfg(test)]
@@ -205,8 +179,6 @@ mod tests {
         assert_eq!(names, ["kuopio", "rnaseq_10x"]);
         let usair = found.missing.iter().find(|m| m.name == "usair97").expect("incomplete");
         assert!(usair.path.ends_with("usair97/edges.csv"));
-        let points = &found.get("rnaseq_10x").expect("present").files;
-        assert!(matches!(points, Files::Points { labels: None, .. }));
     }
 
     #[test]

@@ -5,20 +5,37 @@
 //! sets without measures get random ones of one of two kinds ([`Masses`]); documents are split as
 //! defined by their set, so that test documents are not used for training.
 
-use std::fs::File;
 use std::path::Path;
 
 use treeport::io::{Array, npz};
 use treeport::progress::State;
-use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Progress};
+use treeport::{Error, GroundMetric, Labeled, Measures, PointMetric, Progress};
 
 use crate::Result;
-use crate::datasets::{self, Dataset, Files};
+use crate::datasets::{self, Dataset, Kind};
 use crate::generate::{
     Random, random_pairs, seeded, sparse_measures, subset_measures, uniform_measures,
     uniform_points,
 };
-pub use crate::synthetic::Masses;
+
+/// Distribution of random masses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masses {
+    /// Independent uniform masses on all points.
+    Full,
+    /// Equal masses on a random subset of uniform size.
+    Subset,
+}
+
+impl Masses {
+    /// Draws measures.
+    pub fn draw(self, points: usize, count: usize, rng: &mut Random) -> treeport::Result<Measures> {
+        match self {
+            Self::Full => uniform_measures(points, count, rng),
+            Self::Subset => subset_measures(points, count, rng),
+        }
+    }
+}
 
 /// A metric with labeled pairs.
 #[derive(Clone, Debug)]
@@ -28,9 +45,9 @@ pub struct Scene {
     /// Ground metric; graphs are materialized.
     pub metric: GroundMetric,
     /// Training labels.
-    pub train: Labelled,
+    pub train: Labeled,
     /// Test labels.
-    pub test: Labelled,
+    pub test: Labeled,
 }
 
 /// Numbers of pairs of a scene, and its seed.
@@ -44,8 +61,7 @@ pub struct SceneOptions {
     pub seed: u64,
 }
 
-/// Names the scenes of the paper and others, in the order of the tables; those of the data folder
-/// only if present.
+/// Names the scenes in the order of the tables; those of the data folder only if present.
 pub fn names(data: Option<&Path>) -> Vec<String> {
     let mut names: Vec<String> = [2, 5, 8, 17].iter().map(|d| format!("uniform-{d}")).collect();
     names.extend([5, 25, 100].iter().map(|s| format!("plane-{s}")));
@@ -64,9 +80,6 @@ pub fn has_random_measures(name: &str) -> bool {
 
 impl Scene {
     /// Generates or reads a scene and labels its pairs; `progress` counts labels.
-    ///
-    /// # Errors
-    /// The name is unknown or not in the folder; a file cannot be read; `progress` requests a stop.
     pub fn new(
         name: &str,
         masses: Masses,
@@ -80,11 +93,11 @@ impl Scene {
             [(options.train, &scene.train), (options.test, &scene.test)]
                 .map(|(count, measures)| random_pairs(count, measures.len(), &mut rng));
         let (train_pairs, test_pairs) = (train_pairs?, test_pairs?);
-        let train = Labelled::solve(&scene.metric, &scene.train, train_pairs, progress)?;
+        let train = Labeled::solve(&scene.metric, &scene.train, train_pairs, progress)?;
         let further = |state: &State<'_>| {
             progress(&State { done: train.len() + state.done, total: None, ..*state })
         };
-        let test = Labelled::solve(&scene.metric, &scene.test, test_pairs, &further)?;
+        let test = Labeled::solve(&scene.metric, &scene.test, test_pairs, &further)?;
         let name = if has_random_measures(name) {
             format!("{name}, {}", if masses == Masses::Full { "all points" } else { "subset" })
         } else {
@@ -149,30 +162,20 @@ impl UnlabeledScene {
         options: SceneOptions,
         rng: &mut Random,
     ) -> Result<Self> {
-        match &set.files {
-            Files::Graph { edges, .. } => {
-                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized()?;
+        match set.kind {
+            Kind::Text => {
+                let docs = set.documents()?;
+                let part = |name| some_rows(&docs, &rows_of(set, name)?);
+                Ok(Self { metric: set.metric()?, train: part("train")?, test: part("test")? })
+            }
+            Kind::Tree => {
+                let docs = set.documents()?;
+                Ok(Self { metric: set.metric()?, train: docs.clone(), test: docs })
+            }
+            _ => {
+                let metric = set.metric()?;
+                let metric = if set.kind == Kind::Graph { metric.materialized()? } else { metric };
                 Self::with_random_measures(metric, masses, options, rng)
-            }
-            Files::Matrix { dist, .. } => {
-                let metric = GroundMetric::read_matrix_npy(open(dist)?)?;
-                Self::with_random_measures(metric, masses, options, rng)
-            }
-            Files::Points { points, .. } => {
-                let metric = GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?;
-                Self::with_random_measures(metric, masses, options, rng)
-            }
-            Files::Text { embeddings, split, .. } => {
-                let metric =
-                    GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
-                let docs = documents(set)?;
-                let part = |name| some_rows(&docs, &rows_of(split, name)?);
-                Ok(Self { metric, train: part("train")?, test: part("test")? })
-            }
-            Files::Tree { dist, .. } => {
-                let metric = GroundMetric::read_matrix_npy(open(dist)?)?;
-                let docs = documents(set)?;
-                Ok(Self { metric, train: docs.clone(), test: docs })
             }
         }
     }
@@ -185,10 +188,7 @@ impl UnlabeledScene {
         rng: &mut Random,
     ) -> Result<Self> {
         let n = metric.points();
-        let mut draw = |pairs: usize| match masses {
-            Masses::Full => uniform_measures(n, (2 * pairs).min(MOST_MEASURES), rng),
-            Masses::Subset => subset_measures(n, (2 * pairs).min(MOST_MEASURES), rng),
-        };
+        let mut draw = |pairs: usize| masses.draw(n, (2 * pairs).min(MOST_MEASURES), rng);
         let (train, test) = (draw(options.train)?, draw(options.test)?);
         Ok(Self { metric, train, test })
     }
@@ -197,25 +197,9 @@ impl UnlabeledScene {
 /// Maximum number of random measures of a data set; pairs are drawn among them.
 const MOST_MEASURES: usize = 600;
 
-/// Reads the documents of a data set, with stop words if available; empty if it has no documents.
-pub(crate) fn documents(set: &Dataset) -> Result<Measures> {
-    let docs = match &set.files {
-        Files::Text { docs, docs_with_stop_words, .. } => {
-            docs_with_stop_words.as_ref().unwrap_or(docs)
-        }
-        Files::Tree { docs, .. } => docs,
-        _ => return Ok(Measures::from_dense(1, &[])?),
-    };
-    Ok(Measures::read_npz(open(docs)?)?)
-}
-
-pub(crate) fn open(path: &Path) -> Result<File> {
-    Ok(File::open(path).map_err(|source| Error::read(path, source))?)
-}
-
-/// Reads row numbers from an array of an `.npz`.
-fn rows_of(path: &Path, name: &str) -> Result<Vec<usize>> {
-    let values = npz::read_one(open(path)?, name).and_then(Array::into_f64)?;
+/// Reads the row numbers of one part of the documents.
+fn rows_of(set: &Dataset, name: &str) -> Result<Vec<usize>> {
+    let values = npz::read_one(set.open("split.npz")?, name).and_then(Array::into_f64)?;
     Ok(values.into_iter().map(|row| row as usize).collect())
 }
 
@@ -234,7 +218,7 @@ mod tests {
     const FEW: SceneOptions = SceneOptions { train: 7, test: 5, seed: 3 };
 
     #[test]
-    fn made_scenes_are_labelled_and_the_same_for_a_seed() {
+    fn made_scenes_are_labeled_and_the_same_for_a_seed() {
         for (name, masses) in [("uniform-3", Masses::Subset), ("plane-5", Masses::Full)] {
             let scene = Scene::new(name, masses, None, FEW, &silent).unwrap();
             assert_eq!((scene.train.len(), scene.test.len()), (7, 5));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::svg::{self, Place, escape, num};
+use crate::svg::{self, Place, num};
 
 /// Size of a picture, and bounds of its plot area.
 pub(crate) struct PlotArea {
@@ -32,23 +32,15 @@ impl PlotArea {
 
     /// Draws a grid line with its value at the left.
     pub(crate) fn grid(&self, out: &mut String, y: f64, text: &str) {
-        let Self { left, right, .. } = self;
-        let _ = writeln!(
-            out,
-            "<path class=\"tp-grid\" d=\"M{left} {}H{right}\"/>\
-             <text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{text}</text>",
-            num(y),
-            num(left - 8.0),
-            num(y + 4.0),
-        );
+        let (Self { left, right, .. }, line) = (self, num(y));
+        let _ = write!(out, "<path class=\"tp-grid\" d=\"M{left} {line}H{right}\"/>");
+        svg::label(out, (left - 8.0, y + 4.0), "end", text);
+        out.push('\n');
     }
 
     /// Draws a text centered below the horizontal axis.
     pub(crate) fn below(&self, out: &mut String, x: f64, text: &str) {
-        let (x, y, text) = (num(x), num(self.bottom + 17.0), escape(text));
-        let _ = writeln!(
-            out,
-            "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
-        );
+        svg::label(out, (x, self.bottom + 17.0), "middle", text);
+        out.push('\n');
     }
 }

@@ -113,8 +113,7 @@ impl Axis {
         AREA.y(part)
     }
 
-    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or only decades if those are
-    /// many.
+    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if many.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
             return svg::ticks(self.low, self.high, 6);
@@ -138,14 +137,9 @@ fn draw_axes(out: &mut String, axis: &Axis, span: &Span, axes: Axes<'_>) {
     for tick in svg::ticks(span.low, span.high, 8) {
         AREA.below(out, span.x(tick), &svg::tick_text(tick));
     }
-    let (middle, y) = (num(AREA.x(0.5)), num(AREA.bottom + 34.0));
-    let _ = writeln!(
-        out,
-        "<text class=\"tp-faint tp-small\" x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{}</text>\
-         <text class=\"tp-faint tp-small\" x=\"16\" y=\"41\">{}</text>",
-        escape(axes.x),
-        escape(axes.y)
-    );
+    svg::label(out, (AREA.x(0.5), AREA.bottom + 34.0), "middle", axes.x);
+    svg::label(out, (16.0, 41.0), "", axes.y);
+    out.push('\n');
 }
 
 /// Returns the path of a line, and the vertical coordinate of its end if it has a point.

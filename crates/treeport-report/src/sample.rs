@@ -6,7 +6,7 @@
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::internal::condensed::{pair_number, pairs_of};
+use treeport::metric::condensed::{pair_number, pairs_of};
 use treeport::{Error, Result};
 
 /// Random number generator: small, fast, and identical on every machine.
@@ -30,10 +30,7 @@ pub fn positive(rng: &mut Random) -> f64 {
 
 /// Draws `count` different pairs i < j of measures in random order; all of them if there are fewer.
 ///
-/// [`treeport::internal::labels::sample_pairs`] with a given generator.
-///
-/// # Errors
-/// There are fewer than two measures.
+/// [`treeport::labeled::sample_pairs`] with a given generator.
 pub fn random_pairs(
     count: usize,
     measures: usize,

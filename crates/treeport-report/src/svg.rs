@@ -6,45 +6,16 @@
 
 use std::fmt::Write;
 
-/// Colors of a drawing on a light or dark page.
-struct Scheme {
-    page: &'static str,
-    ink: &'static str,
-    /// Axis values.
-    faint: &'static str,
-    grid: &'static str,
-    /// Edges above leaves of several groups.
-    mixed: &'static str,
-    groups: [&'static str; 8],
-}
+/// Style sheet of all drawings, for light and dark pages. Every color of a group is readable as small
+/// text on white; the dark ones have the same hues, lighter.
+pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Scheme for light pages; every group color is readable as small text on white.
-const LIGHT: Scheme = Scheme {
-    page: "#ffffff",
-    ink: "#1c1e21",
-    faint: "#5c6370",
-    grid: "#e4e6ea",
-    mixed: "#70757f",
-    groups: [
-        "#1f6fb2", "#c8501a", "#1a8a5a", "#a8489b", "#8a6d00", "#23808f", "#b0324a", "#5b5fc7",
-    ],
-};
-
-/// Scheme for dark pages: the hues of [`LIGHT`], lighter.
-const DARK: Scheme = Scheme {
-    page: "#16181c",
-    ink: "#e9ebee",
-    faint: "#a2a8b3",
-    grid: "#2d3138",
-    mixed: "#8d939e",
-    groups: [
-        "#6cb2f0", "#f59a66", "#5fd0a0", "#e08fd4", "#d9bb4a", "#67cbdc", "#f27f92", "#a5a9ff",
-    ],
-};
+/// Number of colors of groups in [`STYLE`].
+const COLORS: usize = 8;
 
 /// Returns the class of a group; colors repeat after eight.
 pub(crate) fn group_class(group: usize) -> String {
-    format!("tp-g{}", group % LIGHT.groups.len())
+    format!("tp-g{}", group % COLORS)
 }
 
 /// Destination of a drawing.
@@ -73,41 +44,10 @@ pub(crate) fn open(width: f64, height: f64, title: &str, place: Place) -> String
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tp-svg\" role=\"img\" \
          width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n<title>{title}</title>\n"
     );
-    let _ = writeln!(out, "<style>\n{}</style>", style());
+    let _ = writeln!(out, "<style>\n{STYLE}</style>");
     let _ = writeln!(out, "<rect class=\"tp-page\" width=\"{w}\" height=\"{h}\"/>");
     let _ = writeln!(out, "<text class=\"tp-ink tp-title\" x=\"16\" y=\"25\">{title}</text>");
     out
-}
-
-/// Returns the style sheet of all drawings.
-pub(crate) fn style() -> String {
-    let mut out = String::from(
-        ".tp-svg{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n\
-         .tp-line{fill:none;stroke-width:1.2;stroke-linejoin:round;stroke-linecap:round}\n\
-         .tp-dashed{stroke-dasharray:4 4}\n.tp-thick{stroke-width:2}\n\
-         .tp-dot{fill-opacity:.55}\n.tp-pale{fill-opacity:.35}\n\
-         .tp-title{font-size:15px;font-weight:600}\n.tp-small{font-size:11px}\n.tp-leaf{font-size:9.5px}\n",
-    );
-    out += &LIGHT.rules();
-    out += "@media (prefers-color-scheme: dark){\n";
-    out += &DARK.rules();
-    out + "}\n"
-}
-
-impl Scheme {
-    fn rules(&self) -> String {
-        let Self { page, ink, faint, grid, mixed, groups } = self;
-        let mut out = format!(
-            ".tp-page{{fill:{page}}}\n.tp-ink{{fill:{ink}}}\n.tp-faint{{fill:{faint}}}\n\
-             .tp-grid{{fill:none;stroke:{grid};stroke-width:1}}\n.tp-mixed{{stroke:{mixed}}}\n"
-        );
-        for (g, color) in groups.iter().enumerate() {
-            let line = format!("path.tp-g{g}");
-            let filled = format!("text.tp-g{g},rect.tp-g{g},circle.tp-g{g}");
-            let _ = writeln!(out, "{line}{{stroke:{color}}}\n{filled}{{fill:{color}}}");
-        }
-        out
-    }
 }
 
 /// Escapes text for use between tags and inside quotes, without characters that XML forbids.
@@ -125,6 +65,16 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// Draws a small text at a place; `anchor` is `start`, `middle`, `end`, or empty.
+pub(crate) fn label(out: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
+    let (x, y, text) = (num(x), num(y), escape(text));
+    let _ = write!(out, "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\"");
+    if !anchor.is_empty() {
+        let _ = write!(out, " text-anchor=\"{anchor}\"");
+    }
+    let _ = write!(out, ">{text}</text>");
 }
 
 /// Formats a coordinate with at most two decimals.

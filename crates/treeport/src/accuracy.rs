@@ -52,13 +52,12 @@ pub enum Accuracy {
     /// level that can guarantee it. For a problem: relative gap of its bounds. For a search: every
     /// reported distance is at most 1 + ε times the true distance of its rank.
     Within(f64),
-    /// Neighbors by lower bounds alone, which replace their distances; no transport problem is
-    /// solved.
+    /// Neighbors that are probably the nearest, with exact distances: candidates are chosen by
+    /// estimated distances, and the best are solved.
     Approximate,
 }
 
-/// Largest relative gap of an exact answer. A smaller accuracy of a problem is refused, because no
-/// answer would prove it; 0 means exact.
+/// Largest relative gap of an exact answer; a smaller accuracy is refused, but 0 means exact.
 pub(crate) const PROOF_TOLERANCE: f64 = 1e-9;
 
 /// Name of [`Accuracy::Approximate`].
@@ -69,9 +68,6 @@ impl Accuracy {
     pub const EXACT: Self = Self::Level(Level::Exact);
 
     /// Checks that `question` supports this accuracy and that a relative error is a valid number.
-    ///
-    /// # Errors
-    /// [`Error::UnknownName`] with the accuracies that `question` supports.
     pub fn check_for(self, question: Question) -> Result<()> {
         let usable = match (question, self) {
             (Question::Estimate, Self::Level(_)) | (Question::Search, Self::Approximate) => true,
@@ -135,9 +131,6 @@ pub enum Question {
 
 impl Question {
     /// Parses an accuracy and checks that this kind of call supports it.
-    ///
-    /// # Errors
-    /// [`Error::UnknownName`] with the supported accuracies.
     pub fn read(self, text: &str) -> Result<Accuracy> {
         let accuracy: Accuracy = text.parse().map_err(|_| self.refuse(text.into()))?;
         accuracy.check_for(self)?;

@@ -1,4 +1,4 @@
-//! The error type of the crate: each error says what is wrong, where, and what to do.
+//! The error type of the crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::memory::show;
 /// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is wrong, where, and what to do about it.
+/// Error of any operation: what failed, where, and how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what each field means")]
@@ -19,46 +19,55 @@ pub enum Error {
     TooManyPoints { count: usize, max: usize },
     #[error("{what} has shape {found}, expected {expected}")]
     Shape { what: String, expected: String, found: String },
-    #[error("coordinate {axis} of point {point} is {value}; coordinates must be finite")]
+    #[error(
+        "coordinate {axis} of point {point} is {}; coordinates must be finite",
+        show_number(*value)
+    )]
     BadCoordinate { point: usize, axis: usize, value: f64 },
     #[error(
-        "point {point} has {what} {value}; haversine takes latitude (-90 to 90) and longitude (-180 to 360) in degrees, in this order"
+        "point {point} has {what} {}; haversine takes latitude (-90 to 90) and longitude (-180 to 360) in degrees, in this order",
+        show_number(*value)
     )]
     BadDegrees { point: usize, what: &'static str, value: f64 },
     #[error(
         "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
     )]
     ZeroVector { point: usize },
-    // Messages end with their cause, which is therefore no `source`: printing a chain of errors
-    // would repeat it.
+    // Messages end with their cause; as a `source`, a chain of errors would repeat it.
     #[error("of the points of the second measure: {cause}")]
     RightPoints { cause: Box<Error> },
-    /// Error in the points or masses of one cloud; `point` of its cause is the position in the
-    /// cloud.
-    #[error("cloud {}: {cause}", cloud_label(name.as_deref(), *cloud))]
+    /// Error in the points or masses of one cloud; `point` of its cause is relative to the cloud.
+    #[error("cloud {}: {cause}", cloud_name(name.as_deref(), *cloud))]
     Cloud { cloud: usize, name: Option<String>, cause: Box<Error> },
-    #[error("point {point} has mass {value}; masses must be finite and at least 0")]
+    #[error("point {point} has mass {}; masses must be finite and at least 0", show_number(*value))]
     BadPointMass { point: usize, value: f64 },
     #[error("it has no mass; drop it or give it a positive entry")]
     EmptyCloud,
     #[error(
-        "clouds {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, so divide each by its total first"
+        "clouds {left} and {right} have total mass {} and {}; transport needs equal masses, so divide each by its total first",
+        show_number(*left_total), show_number(*right_total)
     )]
     UnbalancedClouds { left: String, right: String, left_total: f64, right_total: f64 },
     #[error(
-        "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
+        "distance from point {from} to point {to} is {}; distances must be finite and at least 0",
+        show_number(*value)
     )]
     BadDistance { from: usize, to: usize, value: f64 },
-    #[error("a new point is {value} away from point {to}; distances must be finite and at least 0")]
+    #[error(
+        "a new point is {} away from point {to}; distances must be finite and at least 0",
+        show_number(*value)
+    )]
     BadNewDistance { to: usize, value: f64 },
     #[error(
-        "distance from point {from} to point {to} is {forth} but {back} the other way; a ground metric is symmetric"
+        "distance from point {from} to point {to} is {} but {} the other way; a ground metric is symmetric",
+        show_number(*forth), show_number(*back)
     )]
     Asymmetric { from: usize, to: usize, forth: f64, back: f64 },
-    #[error("distance from point {point} to itself is {value}, expected 0")]
+    #[error("distance from point {point} to itself is {}, expected 0", show_number(*value))]
     BadDiagonal { point: usize, value: f64 },
     #[error(
-        "edge {edge} joins {source_node} and {target_node} with weight {weight}; weights must be finite and at least 0"
+        "edge {edge} joins {source_node} and {target_node} with weight {}; weights must be finite and at least 0",
+        show_number(*weight)
     )]
     BadWeight { edge: usize, source_node: usize, target_node: usize, weight: f64 },
     #[error("edge {edge} names node {node}, but there are {nodes} nodes, numbered from 0")]
@@ -72,8 +81,25 @@ pub enum Error {
 
     #[error("{}", bad_mass(&number("measure", *measure), *value, &number("point", *point), ""))]
     BadMass { measure: usize, point: usize, value: f64 },
-    #[error("the penalty of point {point} is {value}; penalties must be finite and at least 0")]
+    #[error(
+        "the penalty of point {point} is {}; penalties must be finite and at least 0",
+        show_number(*value)
+    )]
     BadPenalty { point: usize, value: f64 },
+    #[error(
+        "the plan moves {} from point {from} to point {to}; masses must be finite and at least 0",
+        show_number(*value)
+    )]
+    BadMove { from: usize, to: usize, value: f64 },
+    #[error(
+        "the plan moves mass from point {from} to point {to}, but there are {left} and {right} points, numbered from 0"
+    )]
+    MoveOutOfRange { from: usize, to: usize, left: usize, right: usize },
+    #[error(
+        "the potential of point {point} of measure {measure} is {}; potentials of points with mass must be finite",
+        show_number(*value)
+    )]
+    BadPotential { measure: usize, point: usize, value: f64 },
     #[error(
         "some of the clouds have penalties of their own, and others have none or those of another metric; give all of them the same kind"
     )]
@@ -83,10 +109,13 @@ pub enum Error {
     )]
     OtherPenalties { made: String, asked: String },
     #[error(
-        "point {point} is born at {birth} and never dies (an essential class); leave such points out, or let them die where the filtration ends"
+        "cloud {cloud} has a point that never dies (an essential class), and only exact distances of pairs match these; leave such points out, or let them die where the filtration ends"
     )]
-    EssentialClass { point: usize, birth: f64 },
-    #[error("point {point} dies at {death}, before it is born at {birth}; rows are (birth, death)")]
+    EssentialClass { cloud: String },
+    #[error(
+        "point {point} dies at {}, before it is born at {}; rows are (birth, death)",
+        show_number(*death), show_number(*birth)
+    )]
     DiesUnborn { point: usize, birth: f64, death: f64 },
     #[error("{}", no_mass(&number("measure", *measure), ""))]
     NoMass { measure: usize },
@@ -107,7 +136,7 @@ pub enum Error {
     )]
     OtherGroundMetric { part: usize },
     #[error(
-        "cloud {cloud} has a coordinate of {value:e}, so far from others that squared distances overflow; divide all coordinates by a large number before a search"
+        "cloud {cloud} has a coordinate of {value:e}, so far from others that squared distances overflow; divide all coordinates by a large number first"
     )]
     FarCloud { cloud: String, value: f64 },
     #[error("the index holds clouds, which bring their own points; give clouds, too")]
@@ -119,7 +148,8 @@ pub enum Error {
     #[error("the measures of the index have names; name those that are added, too")]
     UnnamedMeasures,
     #[error(
-        "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, so divide each by its total first"
+        "measures {left} and {right} have total mass {} and {}; transport needs equal masses, so divide each by its total first",
+        show_number(*left_total), show_number(*right_total)
     )]
     Unbalanced { left: usize, right: usize, left_total: f64, right_total: f64 },
     #[error("the measures live on {measures} points, the tree or metric on {points}")]
@@ -134,15 +164,13 @@ pub enum Error {
     )]
     NoCoordinates { method: &'static str },
     #[error(
-        "the distances are not an ultrametric: d({i},{j}) = {direct} is more than max(d({i},{k}), d({k},{j})) = {around}"
-    )]
-    NotUltrametric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
-    #[error(
-        "the distances are promised to obey the triangle inequality, but d({i},{j}) = {direct} is more than d({i},{k}) + d({k},{j}) = {around}; leave the promise out, or give shortest paths in their place"
+        "the distances are promised to obey the triangle inequality, but d({i},{j}) = {} is more than d({i},{k}) + d({k},{j}) = {}; leave the promise out, or give shortest paths in their place",
+        show_number(*direct), show_number(*around)
     )]
     NotMetric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
     #[error(
-        "the tree is not ultrametric: leaf {near} is {near_distance} from the root, leaf {far} is {far_distance}; a linkage matrix needs equal distances"
+        "the tree is not ultrametric: leaf {near} is {} from the root, leaf {far} is {}; a linkage matrix needs equal distances",
+        show_number(*near_distance), show_number(*far_distance)
     )]
     UnevenTree { near: usize, near_distance: f64, far: usize, far_distance: f64 },
     #[error("{}", unrooted_tree(*children, "unrooted"))]
@@ -165,7 +193,8 @@ pub enum Error {
     MissingColumns { missing: usize, points: usize, example: String },
 
     #[error(
-        "pair {label} (measures {left} and {right}) has distance {value}; distances must be finite and at least 0"
+        "pair {label} (measures {left} and {right}) has distance {}; distances must be finite and at least 0",
+        show_number(*value)
     )]
     BadLabel { label: usize, left: usize, right: usize, value: f64 },
     #[error("{what}: there is nothing to learn from")]
@@ -189,7 +218,7 @@ pub enum Error {
     )]
     NotConverged { left: usize, right: usize, violation: f64, tolerance: f64, iterations: usize },
     #[error("stopped before it was done")]
-    Cancelled,
+    Canceled,
     /// An allocation that grows faster than the input does not fit. `available` is the available
     /// memory, if the system reports it.
     #[error("{step} needs {}, {}; {instead}", show(*bytes), shortage(*available))]
@@ -202,8 +231,7 @@ pub enum Error {
     /// A format that only the Python package reads.
     #[error("{format}: {instead}")]
     ForeignFormat { format: &'static str, instead: &'static str },
-    /// A text or binary format that does not parse; `place` is the position (`line 3`, `byte 17`,
-    /// …).
+    /// A text or binary format that does not parse; `place` is such as `line 3` or `byte 17`.
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
     #[error("cannot read `{}`: {}", shown(path), without_number(cause))]
@@ -216,6 +244,8 @@ pub enum Error {
     NotAForest { path: PathBuf, reason: String },
     #[error("`{}` is not a treeport index: {reason}", shown(path))]
     NotAnIndex { path: PathBuf, reason: String },
+    #[error("`{}` is not a treeport model of clouds: {reason}", shown(path))]
+    NotASpace { path: PathBuf, reason: String },
     #[error("`{}` is damaged: {reason}; copy it again or write it anew", shown(path))]
     DamagedTree { path: PathBuf, reason: String },
     #[error(
@@ -296,8 +326,7 @@ impl Error {
         }
     }
 
-    /// Wraps the error of reading a file; an [`Error`] inside `cause`, such as too little memory,
-    /// is returned as it is.
+    /// Wraps the error of reading a file; an [`Error`] inside `cause` is returned as it is.
     pub fn read(path: impl Into<PathBuf>, cause: io::Error) -> Self {
         cause.downcast().unwrap_or_else(|cause| Self::Read { path: path.into(), cause })
     }
@@ -313,7 +342,7 @@ fn bad_option(option: &str, value: &str, expected: &str) -> String {
 }
 
 /// Returns the name of a cloud, or its number if it has none.
-pub(crate) fn cloud_label(name: Option<&str>, number: usize) -> String {
+pub(crate) fn cloud_name(name: Option<&str>, number: usize) -> String {
     name.map_or_else(|| number.to_string(), str::to_owned)
 }
 
@@ -327,6 +356,7 @@ fn also(numbers: &[&str]) -> String {
 }
 
 fn bad_mass(measure: &str, value: f64, point: &str, numbers: &str) -> String {
+    let value = show_number(value);
     format!("{measure} has mass {value} at {point}{numbers}; masses must be finite and at least 0")
 }
 
@@ -346,7 +376,7 @@ fn unused_option(option: &str, method: &str) -> String {
 }
 
 fn unbalanced_component(node: &str, [left, right]: [usize; 2], masses: [f64; 2]) -> String {
-    let [left_mass, right_mass] = masses;
+    let [left_mass, right_mass] = masses.map(show_number);
     format!(
         "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of \
          node {node}, and no path leads out of it; make them equal there, or join the components by edges"
@@ -366,7 +396,7 @@ pub(crate) fn without_column(missing: usize, points: usize, example: &str) -> St
 }
 
 /// Returns the system's message without its error number.
-fn without_number(cause: &io::Error) -> String {
+pub fn without_number(cause: &io::Error) -> String {
     let text = cause.to_string();
     let number = cause.raw_os_error().map(|number| format!(" (os error {number})"));
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
@@ -377,6 +407,15 @@ fn shortage(available: Option<u64>) -> String {
     match available {
         Some(bytes) => format!("and {} are available", show(bytes)),
         None => "more than the system gives".into(),
+    }
+}
+
+/// Formats a number with the fewest digits that parse back; without many zeros.
+pub fn show_number(value: f64) -> String {
+    if value == 0.0 || (1e-5..1e16).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
     }
 }
 
@@ -402,6 +441,29 @@ mod tests {
     }
 
     #[test]
+    fn extreme_numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-1.5, "-1.5"),
+            (1e15, "1000000000000000"),
+            (-1e300, "-1e300"),
+            (1.25e-320, "1.25e-320"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(show_number(value), text);
+        }
+        let far = Error::BadDistance { from: 0, to: 1, value: -1e300 };
+        assert!(far.to_string().starts_with("distance from point 0 to point 1 is -1e300; "));
+        let small = Error::BadMass { measure: 0, point: 1, value: -1e-320 };
+        assert!(small.to_string().starts_with("measure 0 has mass -1e-320 at point 1; "));
+        let left_mass = 1e-310;
+        let parts =
+            Error::UnbalancedComponent { left: 0, right: 1, node: 2, left_mass, right_mass: 0.0 };
+        assert!(parts.to_string().contains(" have mass 1e-310 and 0 in "));
+    }
+
+    #[test]
     fn causes_are_said_once() {
         let missing = std::fs::read("no such file").unwrap_err();
         let error = Error::read("a.tree", missing);
@@ -415,8 +477,8 @@ mod tests {
         assert_eq!(odd.to_string(), "cannot write `a\\nb\\t.tree`: it is full");
         let own = Error::write("a.tree", io::Error::other("it is full (os error 28)"));
         assert_eq!(own.to_string(), "cannot write `a.tree`: it is full (os error 28)");
-        let inner = io::Error::other(Error::Cancelled);
-        assert!(matches!(Error::read("a.tree", inner), Error::Cancelled));
+        let inner = io::Error::other(Error::Canceled);
+        assert!(matches!(Error::read("a.tree", inner), Error::Canceled));
     }
 
     #[test]

@@ -9,14 +9,14 @@
 //! | [`GroundMetric`] | distances between points: from coordinates, a matrix or a graph |
 //! | [`Measures`] | rows of masses on those points |
 //! | [`Clouds`] | measures with points of their own |
-//! | [`Labelled`] | measures with pairs of them, and the exact distance of each pair |
+//! | [`Labeled`] | measures with pairs of them, and the exact distance of each pair |
 //! | [`Model`] | one [`Tree`] or a [`Forest`], made by [`fit`](fit()); it answers in microseconds |
 //! | [`Estimator`] | a metric and a model: estimates of any accuracy, with certified bounds |
 //! | [`Problem`], [`Problems`] | one transport problem, or many, solved exactly with a proof |
 //! | [`Index`] | a collection of measures, with certified nearest-neighbor search |
 //!
 //! ```
-//! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, Problem, fit, silent};
+//! use treeport::{FitOptions, GroundMetric, Labeled, Measures, PointMetric, Problem, fit, silent};
 //!
 //! // Four points on a line, and two measures on them.
 //! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
@@ -26,8 +26,8 @@
 //! // One pair: solve it.
 //! assert_eq!(Problem::new(&metric, &a, &b).value(&silent)?, 5.0);
 //!
-//! // Many pairs: learn a tree from some that are solved, and ask it.
-//! let data = Labelled::sample(&metric, &measures, 300, 0, &silent)?;
+//! // Many pairs: learn a tree from some that are solved, and query it.
+//! let data = Labeled::sample(&metric, &measures, 300, 0, &silent)?;
 //! let fitted = fit(&metric, Some(&data), &FitOptions::default(), &silent)?;
 //! assert!((fitted.model.distance(&a, &b)? - 5.0).abs() < 1e-6);
 //! # Ok::<(), treeport::Error>(())
@@ -43,137 +43,88 @@
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
+#[doc(hidden)]
 pub mod accuracy;
-mod binary;
 pub mod build;
-mod cloud_penalties;
 mod clouds;
-mod columns;
-mod condensed;
-pub mod contract;
 mod error;
 pub mod estimate;
 mod extend;
 pub mod fit;
-pub mod flow;
-mod forest;
 #[cfg(feature = "io")]
 pub mod io;
-mod labelled;
+#[doc(hidden)]
+pub mod labeled;
 pub mod learn;
-mod measure;
-mod memory;
+mod measures;
+#[doc(hidden)]
+pub mod memory;
 pub mod metric;
 mod model;
-mod names;
-mod option_range;
-mod order;
-mod parallel;
+#[doc(hidden)]
+pub mod names;
+mod numeric;
 pub mod progress;
-mod project;
-mod rounding;
-mod score;
 pub mod search;
-mod seed;
-mod sets;
 pub mod solve;
-mod spanning;
-mod sparse;
-mod steps;
+pub mod space;
+mod tools;
 pub mod tree;
-mod twofold;
-mod units;
-mod wide;
 
 #[doc(inline)]
 pub use accuracy::{Accuracy, Level};
-#[doc(inline)]
-pub use build::{Linkage, linkage};
 pub use clouds::Clouds;
-pub use columns::{Missing, MissingColumns};
 pub use error::{Error, Result, Wording};
 #[doc(inline)]
 pub use estimate::Estimator;
 pub use extend::Extension;
 #[doc(inline)]
 pub use fit::{Fit, FitOptions, Method, fit};
-pub use forest::Forest;
-pub use labelled::{Judged, Labelled, NullBaseline};
 #[doc(inline)]
-pub use learn::{Kind, LearnOptions, Learned, learn};
-pub use measure::{Measure, Measures};
+pub use labeled::score::Score;
+#[doc(inline)]
+pub use labeled::{Judged, Labeled, NullBaseline};
+pub use measures::{Measure, Measures, Missing, MissingColumns};
+#[doc(inline)]
 pub use memory::set_limit as set_memory_limit;
 #[doc(inline)]
-pub use metric::{Geometry, GroundMetric, Period, PointMetric, Storage};
+pub use metric::{GroundMetric, PointMetric};
+pub use model::contract::Contracted;
+pub use model::forest::Forest;
 pub use model::{Model, PreparedMeasures};
 #[doc(inline)]
 pub use progress::{Progress, silent};
-pub use project::{project, project_additive};
-pub use score::Score;
 #[doc(inline)]
 pub use search::{Index, IndexOptions};
 #[doc(inline)]
-pub use solve::{
-    Aim, Answer, Forecast, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Wanted,
-    sinkhorn,
-};
-pub use sparse::Csr;
+pub use solve::{Aim, Answer, Problem, Problems, Proposal, Wanted};
 #[doc(inline)]
-pub use tree::{Attachment, Coupling, Tree};
+pub use space::Space;
+pub use tools::csr::Csr;
+#[doc(inline)]
+pub use tree::Tree;
+
+// Names of modules that stay at the root for programs that use them there.
+#[doc(hidden)]
+pub use {
+    build::{Linkage, linkage, project, project_additive},
+    clouds::uniform_masses,
+    error::{show_number, shown, without_number},
+    learn::{Kind, LearnOptions, Learned, learn},
+    metric::{Geometry, Period, Storage},
+    model::{contract, flow},
+    solve::{Forecast, Intervals, MatrixView, Potentials, Relax, show_time, sinkhorn},
+    tree::{Attachment, Coupling},
+};
+
+/// Former name of [`Labeled`].
+#[deprecated(since = "0.4.0", note = "renamed to `Labeled`")]
+pub type Labelled = Labeled;
 
 // The programs of the guide, docs/RUST.md, run as doc tests.
 #[cfg(all(doctest, feature = "io"))]
 #[doc = include_str!("../../../docs/RUST.md")]
 mod guide {}
-
-/// Items shared with the other crates of this project; not part of the public API, and subject to
-/// change without notice.
-#[doc(hidden)]
-pub mod internal {
-    pub use crate::clouds::uniform_masses;
-    pub use crate::error::shown;
-    pub mod condensed {
-        pub use crate::condensed::{pair_number, pairs_of, place, size_for};
-    }
-    pub mod labels {
-        pub use crate::labelled::{
-            DEFAULT_PAIRS, MOST_PAIRS, TRIED_PAIRS, pairs_within, sample_pairs, test_seed,
-            total_variation,
-        };
-    }
-    pub mod memory {
-        pub use crate::memory::{address_space, available, check, parse, set_limit, show};
-    }
-    pub mod names {
-        pub use crate::columns::match_names;
-        pub use crate::names::{Named, list};
-    }
-    pub mod rounding {
-        /// Returns the share that so many roundings to single precision take away at most.
-        pub const fn single(roundings: usize) -> f64 {
-            crate::rounding::single(roundings)
-        }
-        pub const LOST_BY_DUALS: f64 = crate::solve::single_problem::LOST_ON_DEVICE;
-    }
-    pub mod score {
-        pub use crate::score::{factor, least_label, median, relative_errors};
-    }
-    pub mod search {
-        pub use crate::search::DevicePoints;
-    }
-    pub mod solve {
-        pub use crate::solve::{
-            CLOSED_PRICE, Device as Card, Device, DeviceFound as CardFound, DeviceFound,
-            DeviceSearch as CardSearch, DeviceSearch, table_of_few,
-        };
-    }
-    pub mod steps {
-        pub use crate::steps::*;
-    }
-    pub mod tree {
-        pub use crate::tree::{Census, RankedMeasures, Scratch};
-    }
-}
 
 // The example of the README runs as a doc test.
 #[cfg(doctest)]

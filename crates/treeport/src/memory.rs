@@ -16,8 +16,7 @@ use crate::error::{Error, Result};
 /// Limit of the memory of one step; `u64::MAX` means no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Steps up to this size are compared only with [`set_limit`]: reading the machine's free memory
-/// takes longer than many of them.
+/// Steps up to this size are compared with [`set_limit`] alone, which is faster.
 const SMALL: u64 = 1 << 24;
 
 /// Limits the memory that one step may allocate beyond what is in use when it begins. Applies to
@@ -26,8 +25,7 @@ pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// Returns the bytes that a step may allocate now: the lesser of [`set_limit`] and the system's
-/// free memory, or `None` if neither is known.
+/// Returns the lesser of [`set_limit`] and the system's free memory, if known.
 pub fn available() -> Option<u64> {
     let limit = Some(LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit < u64::MAX);
     // A part is left to other processes and to small allocations, which are not checked.
@@ -40,7 +38,7 @@ pub fn available() -> Option<u64> {
 ///
 /// # Errors
 /// [`Error::Memory`], with the advice `instead`.
-pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Result<()> {
+pub fn check(step: impl fmt::Display + Copy, bytes: u64, instead: &'static str) -> Result<()> {
     if bytes <= SMALL.min(LIMIT.load(Ordering::Relaxed)) {
         return Ok(());
     }
@@ -51,11 +49,8 @@ pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Res
 }
 
 /// Returns `count` zeros, if they fit.
-///
-/// # Errors
-/// See [`check`].
 pub(crate) fn zeros<T: Clone + Default>(
-    step: fmt::Arguments<'_>,
+    step: impl fmt::Display + Copy,
     count: usize,
     instead: &'static str,
 ) -> Result<Vec<T>> {
@@ -65,11 +60,8 @@ pub(crate) fn zeros<T: Clone + Default>(
 }
 
 /// Returns an empty vector with capacity for `count` entries, if they fit.
-///
-/// # Errors
-/// See [`check`].
 pub(crate) fn with_capacity<T>(
-    step: fmt::Arguments<'_>,
+    step: impl fmt::Display + Copy,
     count: usize,
     instead: &'static str,
 ) -> Result<Vec<T>> {
@@ -79,12 +71,9 @@ pub(crate) fn with_capacity<T>(
 }
 
 /// Reserves memory for `count` entries in total, including those that the vector holds.
-///
-/// # Errors
-/// See [`check`].
 pub(crate) fn resize_room<T>(
     vector: &mut Vec<T>,
-    step: fmt::Arguments<'_>,
+    step: impl fmt::Display + Copy,
     count: usize,
     instead: &'static str,
 ) -> Result<()> {
@@ -98,12 +87,9 @@ pub(crate) fn resize_room<T>(
 }
 
 /// Reserves memory for `more` additional entries, with amortized growth for later ones.
-///
-/// # Errors
-/// See [`check`].
 pub(crate) fn grow<T>(
     vector: &mut Vec<T>,
-    step: fmt::Arguments<'_>,
+    step: impl fmt::Display + Copy,
     more: usize,
     instead: &'static str,
 ) -> Result<()> {
@@ -119,7 +105,8 @@ pub(crate) fn grow<T>(
 
 /// Returns the bytes of a table of `T` with these sides, at most `u64::MAX`.
 pub(crate) fn size_of<T>(sides: &[usize]) -> u64 {
-    sides.iter().fold(size_of_one::<T>(), |bytes, &side| bytes.saturating_mul(side as u64))
+    let one = std::mem::size_of::<T>() as u64;
+    sides.iter().fold(one, |bytes, &side| bytes.saturating_mul(side as u64))
 }
 
 /// Returns the bytes of a condensed matrix of `T` over `n` points.
@@ -129,12 +116,8 @@ pub(crate) fn size_of_pairs<T>(n: usize) -> u64 {
     size_of::<T>(&[a, b])
 }
 
-fn size_of_one<T>() -> u64 {
-    std::mem::size_of::<T>() as u64
-}
-
 fn refused(
-    step: fmt::Arguments<'_>,
+    step: impl fmt::Display,
     bytes: u64,
     available: Option<u64>,
     instead: &'static str,
@@ -162,8 +145,8 @@ pub fn show(bytes: u64) -> String {
 ///
 /// # Example
 /// ```
-/// assert_eq!(treeport::internal::memory::parse("512MiB")?, 512 << 20);
-/// assert_eq!(treeport::internal::memory::parse("4GB")?, 4_000_000_000);
+/// assert_eq!(treeport::memory::parse("512MiB")?, 512 << 20);
+/// assert_eq!(treeport::memory::parse("4GB")?, 4_000_000_000);
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn parse(text: &str) -> Result<u64> {
@@ -211,14 +194,41 @@ fn field(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns what remains of the limit of the address space (`ulimit -v`), if there is one.
-pub fn address_space() -> Option<u64> {
+fn address_space() -> Option<u64> {
     let limit = field(&read("/proc/self/limits")?, "Max address space")?;
     let used = field(&read("/proc/self/status")?, "VmSize:")?;
     Some(limit.saturating_sub(used))
 }
 
-/// Returns the remaining memory of the process's control groups: those listed in `text` (the
-/// content of `/proc/self/cgroup`) and their ancestors.
+/// Address space of a program before it reads any input.
+const PROCESS_SPACE: u64 = 64 << 20;
+
+/// Address space of a thread: its stack and its arena of the allocator.
+const THREAD_SPACE: u64 = 66 << 20;
+
+/// Checks that the address space suffices to start `threads` threads. Without this check the C
+/// library may end the process: it cannot report that a thread's local storage does not fit.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn check_threads(threads: usize) -> Result<()> {
+    threads_fit(threads, address_space())
+}
+
+fn threads_fit(threads: usize, left: Option<u64>) -> Result<()> {
+    // Two more threads handle signals and draw progress.
+    let bytes = PROCESS_SPACE + THREAD_SPACE * (threads as u64 + 2);
+    match left {
+        Some(left) if left < bytes => {
+            let step = format_args!("starting {threads} threads");
+            let instead = "take fewer threads, or raise the limit of the address space (ulimit -v)";
+            Err(refused(step, bytes, Some(left), instead))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the remaining memory of the control groups in `text` and their ancestors.
 fn groups(text: &str, root: &Path) -> Option<u64> {
     let mut least = None;
     for line in text.lines() {
@@ -266,15 +276,23 @@ mod tests {
     }
 
     #[test]
+    fn threads_beyond_the_address_space_are_refused() {
+        assert!(threads_fit(4, None).is_ok());
+        assert!(threads_fit(4, Some(1 << 30)).is_ok());
+        let text = threads_fit(4, Some(100 << 20)).unwrap_err().to_string();
+        assert!(text.starts_with("starting 4 threads needs 482 MB, and 105 MB are"), "{text}");
+    }
+
+    #[test]
     fn what_no_machine_has_is_refused() {
-        let error = zeros::<f64>(format_args!("the table of 9 rows"), usize::MAX, "take 8 rows");
+        let error = zeros::<f64>("the table of 9 rows", usize::MAX, "take 8 rows");
         let text = error.unwrap_err().to_string();
         assert!(text.starts_with("the table of 9 rows needs 18.4 EB, "), "{text}");
         assert!(text.ends_with("; take 8 rows"), "{text}");
         // Fits into a number, but not into the address space.
-        let error = with_capacity::<f64>(format_args!("it"), 1 << 55, "").unwrap_err();
+        let error = with_capacity::<f64>("it", 1 << 55, "").unwrap_err();
         assert!(matches!(error, Error::Memory { bytes, .. } if bytes == 1 << 58), "{error}");
-        assert_eq!(zeros::<u8>(format_args!("it"), 3, "").unwrap(), [0; 3]);
+        assert_eq!(zeros::<u8>("it", 3, "").unwrap(), [0; 3]);
     }
 
     #[test]

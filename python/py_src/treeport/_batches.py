@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from typing import Any, Callable, Optional, Union
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._card import check_for_device, engine_of
 from ._clouds import Clouds, are_clouds, clouds_of
-from ._devices import memory_errors
-from ._ground import geometry, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
+from ._devices import check_for_device, engine_on, memory_errors
+from ._devices.scans import ScanEngine
+from ._ground import (
+    GroundInput,
+    geometry,
+    graph_of,
+    ground_of,
+    names_of_ground,
+    nodes_by_name,
+    one_of,
+    places_of_ground,
+)
 from ._inputs import (
-    Floats,
-    Integers,
     check_same_columns,
     ids_of,
     is_plain,
@@ -30,48 +37,66 @@ from ._penalties import penalty_of
 from ._progress import bar
 from ._results import framed
 from ._solution import Bounds
+from ._statistics.sampling_noise import CorrectedDistances, corrected
+from ._types import (
+    Accuracy,
+    AnyMeasures,
+    ArrayLike,
+    Distances,
+    Floats,
+    GraphLike,
+    Integers,
+    PenaltyLike,
+    Period,
+)
 
 _INT64 = np.dtype(np.int64)
 _Prices = Union[None, float, Floats]
-_Ground = Union[None, _core.Ground, _core.Graph]
 
 
-@with_solve_options("penalty", "accuracy", "time", "device", many=True)
+@with_solve_options("penalty", "order", "accuracy", "time", "device", many=True)
 def emd_pairs(
-    measures: Any,
-    pairs: Any,
+    measures: AnyMeasures,
+    pairs: ArrayLike,
     *,
-    points: Any = None,
-    cost: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    cost: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     assume_metric: bool = False,
-    penalty: Any = None,
-    accuracy: Union[str, float, None] = None,
+    penalty: Optional[PenaltyLike] = None,
+    order: float = 1.0,
+    accuracy: Optional[Accuracy] = None,
     time: Optional[float] = None,
     device: Optional[str] = None,
+    correct: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
-) -> Any:
-    """Exact transport costs of many pairs of measures, in parallel.
+) -> Distances:
+    """Computes exact transport costs of many pairs of measures, in parallel.
 
     Parameters
     ----------
     measures : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
-        One measure per row, or a list with one ``{node: mass}`` per measure; an AnnData object stands for its `X`. Column names are
-        matched to the names of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
-        list from which `Clouds` can be made: of (masses, points), or of arrays of points.
+        One measure per row, or a list with one ``{node: mass}`` per measure; an AnnData object
+        stands for its `X`. Column names are matched to the names of the points. Without `points`,
+        `cost` and `graph`: `Clouds`, which bring their own points, or a list from which `Clouds`
+        can be made: of (masses, points), or of arrays of points.
     pairs : array-like of int or str of shape (n_pairs, 2)
         The rows to compare: their numbers, or their IDs if they have any.
     points, cost, graph, weight, metric, period
-        The ground metric, as for `solve`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
-        the two measures of a pair need the same mass.
+        The ground metric, as for `solve`; here `cost` has to be symmetric, and `graph` undirected.
+        In each component of a graph the two measures of a pair need the same mass.
     assume_metric : bool
-        Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
+        Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which
+        is faster.
     {options}
+    correct : {"sampling"}, optional
+        Subtract what sampling alone adds to the distances of Clouds, by random splits of them: a
+        `CorrectedDistances`, about six times the work.
     n_jobs : int, optional
         Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
@@ -82,7 +107,8 @@ def emd_pairs(
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
-        With `accuracy` or `time`: a `Bounds` of two such arrays instead, without plans.
+        With `accuracy` or `time`: a `Bounds` of two such arrays instead, without plans; with
+        `correct`: a `CorrectedDistances` of five.
 
     Examples
     --------
@@ -93,33 +119,32 @@ def emd_pairs(
     >>> tp.emd_pairs([([1.0], [[0.0]]), ([0.5, 0.5], [[1.0], [3.0]])], [(0, 1)])
     array([2.])
     """
-    if device is not None:
-        check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
+    given = GroundInput(points, cost, graph, metric, weight, period)
+    prices = _prices_of(penalty, given, device)
     threads = threads_of(n_jobs)
-    penalty = _penalty_of(penalty)
-    plain = device is None and is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
-    if plain and cost is graph is accuracy is time is None and not (assume_metric or verbose):
-        return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, penalty=penalty)[1]
+    if is_plain(measures) and is_plain(points) and is_plain(pairs, 2, _INT64):
+        plain = all(one is None for one in (cost, graph, accuracy, time, device, correct))
+        if plain and not (assume_metric or verbose):
+            ground = points, geometry(metric, period)
+            return _core.emd_pairs(ground, measures, pairs, threads, penalty=prices, order=order)[1]
     numbers = pairs_of(pairs, ids_of(measures))
-    own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
-    if own is not None:
-        raw = own[0]._raw
-        penalty = _of_clouds(raw, penalty, geometry(metric, period))
-        if penalty is None:
-            raw.check_pairs(numbers)
-        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, time, threads, verbose, penalty, device)
 
-    def check(sets: list[_core.Measures]) -> None:
-        if penalty is None:
-            sets[0].check_pairs(numbers)
+    def check(rows: list[Any], balanced: bool) -> None:
+        if balanced:
+            rows[0].check_pairs(numbers)
 
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
-    with nodes_by_name(graph):
-        return _solved(ground, rows, numbers, accuracy, time, threads, verbose, penalty, device)
+    posed = _posed([measures], given, assume_metric, missing, prices, check)
+    if correct is not None:
+        _check_correction(correct, posed, order, accuracy, time, device)
+        return _corrected(posed, numbers, threads, verbose)
+    return _solved(posed, numbers, order, accuracy, time, threads, verbose, device)
 
 
-def _penalty_of(penalty: Any) -> _Prices:
-    """Parses one penalty, or one for each point."""
+def _prices_of(penalty: Any, given: GroundInput, device: Optional[str]) -> _Prices:
+    """Parses one penalty, or one for each point; raises an error if a device cannot help."""
+    if device is not None:
+        has_costs = given.cost is not None or given.graph is not None
+        check_for_device(has_costs, given.metric, None, penalty, given.period)
     if isinstance(penalty, tuple):
         penalty = list(penalty)
     found = penalty_of(penalty)
@@ -131,87 +156,139 @@ def _of_clouds(clouds: _core.Clouds, penalty: _Prices, geometry: Any) -> _Prices
     """Returns the penalties of clouds, their own or those given."""
     own = clouds.penalties(geometry)
     if own is not None and penalty is not None:
-        raise ValueError("these clouds have penalties of their own; leave `penalty` out, or give clouds without")
+        raise ValueError(
+            "these clouds have penalties of their own; leave `penalty` out, or give clouds without"
+        )
     return penalty if own is None else own
 
 
-def _ground_of(clouds: _core.Clouds, metric: str, period: Any) -> Optional[_core.Ground]:
-    """Returns the ground metric of all points; `None` if all clouds are empty."""
-    return clouds.ground(geometry(metric, period)) if clouds.points else None
+class _Posed(NamedTuple):
+    """The measures of one or two sets on one ground metric, which is `None` without any points."""
+
+    ground: Union[_core.Ground, _core.Graph, None]
+    measures: _core.Measures
+    sizes: list[int]
+    penalty: _Prices
+    graph: Any
+    clouds: Optional[_core.Clouds] = None
+    dim: Optional[int] = None  # of clouds
+
+
+def _check_correction(
+    correct: str,
+    posed: _Posed,
+    order: float,
+    accuracy: Optional[Accuracy],
+    time: Optional[float],
+    device: Optional[str],
+) -> None:
+    """Raises an error for a correction that is unknown or that does not apply."""
+    if correct != "sampling":
+        raise ValueError(f'correct is {correct!r}; it must be "sampling" or None')
+    if posed.dim is None:
+        raise ValueError(
+            'correct="sampling" splits the points of Clouds; rows of masses on shared points have no samples to split, '
+            "so give `Clouds([(masses, points), …])`"
+        )
+    relaxed = accuracy is not None or time is not None or posed.penalty is not None
+    if relaxed or device is not None or order != 1 or posed.clouds is not None:
+        raise ValueError(
+            'correct="sampling" corrects exact distances of order 1 between equal totals of finite points; leave out accuracy, time, penalty, order and device'
+        )
+
+
+def _corrected(posed: _Posed, pairs: Integers, threads: int, verbose: bool) -> CorrectedDistances:
+    """Computes exact costs of pairs of clouds, without the part that sampling causes."""
+    if posed.dim is None or not isinstance(posed.ground, _core.Ground):  # no points
+        return CorrectedDistances(*np.zeros((5, len(pairs))))
+    with bar("corrected distances", verbose) as report:
+        return corrected(posed.ground, posed.measures, pairs, posed.dim, threads, report)
 
 
 def _solved(
-    ground: _Ground,
-    rows: _core.Measures,
+    posed: _Posed,
     pairs: Integers,
-    accuracy: Union[str, float, None],
+    order: float,
+    accuracy: Optional[Accuracy],
     time: Optional[float],
     threads: int,
     verbose: bool,
-    penalty: _Prices,
     device: Optional[str],
 ) -> Union[Floats, Bounds]:
     """Computes exact costs of pairs, or bounds with `accuracy` or `time`."""
-    if ground is None:
-        nothing = np.zeros(len(pairs))
-        return nothing if accuracy is time is None else Bounds(nothing, nothing)
-    with bar("exact distances", verbose) as report:
-        engine = None
-        if device is not None:
-            check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
-            engine = engine_of(device)
-        with memory_errors("points", str(device), "points"):
-            lower, upper = _core.emd_pairs(
-                ground, rows, pairs, threads, accuracy=accuracy, seconds=time, penalty=penalty, device=engine, report=report
-            )
-        return upper if accuracy is time is None else Bounds(lower, upper)
+    exact = accuracy is time is None
+
+    def whole(found: Floats) -> Floats:
+        return found if posed.clouds is None else posed.clouds.with_essential(pairs, order, found)
+
+    if posed.ground is None:
+        nothing = whole(np.zeros(len(pairs)))
+        return nothing if exact else Bounds(nothing, nothing)
+    engine = None
+    if device is not None:
+        check_for_device(False, "", None, posed.penalty, None)  # clouds may have their own
+        if order != 1:
+            raise ValueError(f"order is {order}; `device` computes order 1 alone, so leave it out")
+        engine = engine_on(device, ScanEngine)
+    progress = bar("exact distances", verbose)
+    with nodes_by_name(posed.graph), progress as report, memory_errors("points", device, "points"):
+        lower, upper = _core.emd_pairs(
+            posed.ground,
+            posed.measures,
+            pairs,
+            threads,
+            accuracy=accuracy,
+            seconds=time,
+            penalty=posed.penalty,
+            order=order,
+            device=engine,
+            report=report,
+        )
+    if exact:
+        return whole(upper)
+    assert lower is not None
+    return Bounds(whole(lower), whole(upper))
 
 
-@with_solve_options("penalty", "accuracy", "time", "device", many=True)
+@with_solve_options("penalty", "order", "accuracy", "time", "device", many=True)
 def emd_pairwise(
-    A: Any,
-    B: Any = None,
+    A: AnyMeasures,
+    B: Optional[AnyMeasures] = None,
     *,
-    points: Any = None,
-    cost: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    cost: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     assume_metric: bool = False,
-    penalty: Any = None,
-    accuracy: Union[str, float, None] = None,
+    penalty: Optional[PenaltyLike] = None,
+    order: float = 1.0,
+    accuracy: Optional[Accuracy] = None,
     time: Optional[float] = None,
     device: Optional[str] = None,
+    correct: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
-) -> Any:
-    """Exact transport costs from all measures of `A` to all of `B`, or among those of `A`, in parallel.
+) -> Distances:
+    """Computes exact transport costs of all measures of `A` to all of `B`, or of `A`.
 
     Parameters
     ----------
     A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
-        One measure per row, or a list with one ``{node: mass}`` per measure; an AnnData object stands for its `X`. Column names are
-        matched to the names of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
-        list from which `Clouds` can be made: of (masses, points), or of arrays of points.
-    points, cost, graph, weight, metric, period
-        The ground metric, as for `solve`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
-        the two measures of a pair need the same mass.
-    assume_metric : bool
-        Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
+        As `measures` of `emd_pairs`.
+    points, cost, graph, weight, metric, period, assume_metric
+        As for `emd_pairs`.
     {options}
-    n_jobs : int, optional
-        Threads; `None` and -1 mean all processors. The result is the same for any number.
-    verbose : bool
-        Whether to show a progress bar on stderr.
-    missing : {"warn", "error"}
-        What to do about points without a column, as for `Measures`.
+    correct, n_jobs, verbose, missing
+        As for `emd_pairs`.
 
     Returns
     -------
     distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame if rows have IDs
-        With `accuracy` or `time`: a `Bounds` of two such tables instead, without plans.
+        With `accuracy` or `time`: a `Bounds` of two such tables instead, without plans; with
+        `correct`: a `CorrectedDistances` of five.
 
     Examples
     --------
@@ -225,11 +302,21 @@ def emd_pairwise(
     array([[0.],
            [3.]])
     """
-    if device is not None:
-        check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
-    ground, both, n, m, penalty = _both_on_one_ground(
-        A, B, points, cost, graph, metric, period, weight, assume_metric, missing, _penalty_of(penalty)
-    )
+    given = GroundInput(points, cost, graph, metric, weight, period)
+    sets = [A] if B is None else [A, B]
+
+    def check(rows: list[Any], balanced: bool) -> None:
+        left, right = rows[0], None if B is None else rows[1]
+        # Bytes of the table, the pairs and the distances.
+        _core.Model.check_table(40 * len(left) * len(rows[-1]))
+        if balanced and isinstance(left, _core.Clouds):
+            left.check_balanced(right)
+        elif balanced:
+            _core.Model.check_balanced(left, right)
+
+    prices = _prices_of(penalty, given, device)
+    posed = _posed(sets, given, assume_metric, missing, prices, check)
+    n, m = posed.sizes[0], posed.sizes[-1]
     if B is None:
         left, right = np.triu_indices(n, 1)
     else:
@@ -237,54 +324,63 @@ def emd_pairwise(
         right = right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
 
-    def table(found: Floats) -> Any:
+    def table(found: Floats) -> Distances:
         if B is not None:
             return framed(found.reshape(n, m), ids_of(A), ids_of(B))
         whole = np.zeros((n, n))
         whole[left, right] = whole[right, left] = found
         return framed(whole, ids_of(A), ids_of(A))
 
-    with nodes_by_name(graph):
-        found = _solved(ground, both, pairs, accuracy, time, threads_of(n_jobs), verbose, penalty, device)
-    return Bounds(table(found.lower), table(found.upper)) if isinstance(found, Bounds) else table(found)
+    threads = threads_of(n_jobs)
+    if correct is not None:
+        _check_correction(correct, posed, order, accuracy, time, device)
+        return _corrected(posed, pairs, threads, verbose).each(table)
+    found = _solved(posed, pairs, order, accuracy, time, threads, verbose, device)
+    if isinstance(found, Bounds):
+        return Bounds(table(found.lower), table(found.upper))
+    return table(found)
 
 
-def _both_on_one_ground(
-    A: Any,
-    B: Any,
-    points: Any,
-    cost: Any,
-    graph: Any,
-    metric: str,
-    period: Any,
-    weight: Optional[str],
+def _posed(
+    sets: list[Any],
+    given: GroundInput,
     assume_metric: bool,
     missing: str,
     penalty: _Prices,
-) -> tuple[_Ground, _core.Measures, int, int, _Prices]:
-    """Returns the ground metric, the measures of A, then of B, both counts, and penalties."""
-    own = _clouds_of(A, B, (points, cost, graph), penalty is not None)
-    if own is not None:
-        left, right = own[0]._raw, None if own[1] is None else own[1]._raw
-        _check_table(left, left if right is None else right)
-        both = left if right is None else left.followed_by(right)
-        penalty = _of_clouds(both, penalty, geometry(metric, period))
-        if penalty is None:
-            left.check_balanced(right)
-        return _ground_of(both, metric, period), both.measures(), len(left), len(both) - len(left), penalty
-
-    def check(rows: list[_core.Measures]) -> None:
-        if penalty is None:
-            _core.Model.check_balanced(rows[0], None if B is None else rows[1])
-
-    sets = [A] if B is None else [A, B]
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
-    _check_table(rows[0], rows[-1])
-    return ground, rows[0] if B is None else _stacked(rows), len(rows[0]), len(rows[-1]), penalty
-
-
-def _check_table(left: Sized, right: Sized) -> None:
-    _core.Model.check_table(40 * len(left) * len(right))  # bytes of the table, pairs and distances
+    check: Callable[[list[Any], bool], None],
+) -> _Posed:
+    """Parses one or two sets of measures; `check` validates them, and balance without a penalty."""
+    ground: Union[_core.Ground, _core.Graph, None]
+    clouds = _clouds_of(sets, given.sources, penalty is not None)
+    if clouds is not None:
+        raws = [one._raw for one in clouds]
+        metric = geometry(given.metric, given.period)
+        check(raws, False)
+        both = raws[0] if len(raws) == 1 else raws[0].followed_by(raws[1])
+        prices = _of_clouds(both, penalty, metric)
+        check(raws, prices is None)
+        ground = both.ground(metric) if both.points else None
+        sizes = [len(raw) for raw in raws]
+        essential = both if both.births() is not None else None
+        return _Posed(ground, both.measures(), sizes, prices, None, essential, both.dim)
+    for one in sets:
+        refuse_events(one)
+    one_of(*given.sources)
+    names = names_of_ground(*given.sources)
+    if names is None and len(sets) == 2:
+        check_same_columns(*sets)
+    plain = [unmapped(one, lambda: places_of_ground(*given.sources)) for one in sets]
+    empty = penalty is not None
+    # Measures are validated before the metric is built, which may take long.
+    rows = [measures_of(one, names=names, missing=missing, empty=empty) for one in plain]
+    check(rows, penalty is None)
+    if given.graph is not None:
+        ground = graph_of(given.graph, given.weight)
+    else:
+        ground = ground_of(*given)
+        ground = ground.assume_metric() if assume_metric else ground
+    both_rows = rows[0] if len(rows) == 1 else _stacked(rows)
+    return _Posed(ground, both_rows, [len(one) for one in rows], penalty, given.graph)
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
@@ -298,50 +394,22 @@ def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
     return measures_of(sparse.vstack(parts, format="csr"), empty=True)
 
 
-def _on_one_ground(
-    sets: list[Any],
-    points: Any,
-    cost: Any,
-    graph: Any,
-    metric: str,
-    period: Any,
-    weight: Optional[str],
-    assume_metric: bool,
-    missing: str,
-    empty: bool,
-    check: Callable[[list[_core.Measures]], None],
-) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
-    """Returns the ground metric and the measures of every set on it, validated by `check`."""
-    for one in sets:
-        refuse_events(one)
-    one_of(points, cost, graph)
-    names = names_of_ground(points, cost, graph)
-    if names is None and len(sets) == 2:
-        check_same_columns(*sets)
-    plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
-    # Measures are validated before the metric is built, which may take long.
-    rows = [measures_of(one, names=names, missing=missing, empty=empty) for one in plain]
-    check(rows)
-    if graph is not None:
-        return graph_of(graph, weight), rows
-    ground = ground_of(points, cost, graph, metric, weight, period)
-    return ground.assume_metric() if assume_metric else ground, rows
-
-
-def _clouds_of(measures: Any, others: Any, given: tuple[Any, ...], empty: bool) -> Optional[tuple[Clouds, Optional[Clouds]]]:
-    """Parses two sets of clouds, the second optional; `None` for measures on shared points."""
-    sets = [measures] if others is None else [measures, others]
+def _clouds_of(sets: list[Any], given: tuple[Any, ...], empty: bool) -> Optional[list[Clouds]]:
+    """Parses one or two sets of clouds; `None` for measures on shared points."""
     if all(what is None for what in given) and all(are_clouds(one) for one in sets):
-        left = _read(measures, "", empty)
-        right = None if others is None else _read(others, "B: ", empty)
-        if right is not None and right.dim != left.dim:
-            raise ValueError(f"the points of A have {left.dim} coordinates, those of B {right.dim}; they have to live in one space")
-        return left, right
+        found = [_read(one, "B: " if at else "", empty) for at, one in enumerate(sets)]
+        if found[-1].dim != found[0].dim:
+            raise ValueError(
+                f"the points of A have {found[0].dim} coordinates, those of B {found[-1].dim}; the numbers have to be equal"
+            )
+        return found
     if not any(isinstance(one, Clouds) for one in sets):
         return None
     if any(what is not None for what in given):
         raise ValueError("Clouds bring their own points; leave out `points`, `cost` and `graph`")
-    raise ValueError("one of A and B are Clouds, which bring their own points, and the other is not; give both as Clouds")
+    raise ValueError(
+        "one of A and B are Clouds, which bring their own points, and the other is not; give both as Clouds"
+    )
 
 
 def _read(measures: Any, where: str, empty: bool) -> Clouds:
@@ -350,6 +418,8 @@ def _read(measures: Any, where: str, empty: bool) -> Clouds:
         if isinstance(measures, Clouds):
             return clouds_of(measures, empty)
         # A list of two elements means (masses, points), like a tuple.
-        return Clouds([tuple(one) if isinstance(one, list) else one for one in measures], empty=empty)
+        return Clouds(
+            [tuple(one) if isinstance(one, list) else one for one in measures], empty=empty
+        )
     except ValueError as error:
         raise (ValueError(f"{where}{error}") if where else error) from None

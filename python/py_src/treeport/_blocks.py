@@ -1,7 +1,6 @@
 """Blocks of rows or of pairs, for worker processes of joblib and Dask.
 
-Distances have the same bits in blocks as in one call.
-"""
+Distances have the same bits in blocks as in one call."""
 
 from __future__ import annotations
 
@@ -17,12 +16,13 @@ from scipy import sparse
 from . import _core
 from ._batches import emd_pairwise
 from ._clouds import Clouds, clouds_for, clouds_of
-from ._ground import ground_of
-from ._inputs import Floats, Integers, Measures, is_sparse, measures_of
+from ._ground import GroundInput, ground_of
+from ._inputs import Measures, is_sparse, measures_of
 from ._inputs import table as table_of_rows
 from ._model import Model
-from ._tables import table_of
 from ._solution import Bounds
+from ._tables import table_of
+from ._types import Floats, Integers
 
 Found = list[tuple[Floats, Integers]]
 
@@ -34,13 +34,15 @@ class Metric:
     """A ground metric that pickles as its parameters, and is built once per process."""
 
     def __init__(self, given: Any) -> None:
-        self.given = (given.points, given.cost, given.graph, given.metric, given.weight, given.period)
+        self.given = GroundInput(
+            given.points, given.cost, given.graph, given.metric, given.weight, given.period
+        )
         self.normalize: bool = given.normalize
         self.made: Optional[_core.Ground] = None
 
     def ground(self, n_points: int) -> _core.Ground:
         """Returns the metric, which is discrete on `n_points` points if no metric was given."""
-        if all(what is None for what in self.given[:3]):
+        if all(what is None for what in self.given.sources):
             return _core.Ground.discrete(n_points)
         if self.made is None:
             self.made = ground_of(*self.given)
@@ -110,10 +112,11 @@ def by_blocks(
 ) -> list[tuple[Integers, Integers, int, int]]:
     """Groups pairs by their two blocks of rows, with at most `most` pairs in a group.
 
-    Returns the numbers of the pairs, their rows within the blocks, and both block numbers.
-    """
+    Returns the numbers of the pairs, their rows within the blocks, and both block numbers."""
     first = np.array(starts(left)), np.array(starts(right))
-    at = np.stack([np.searchsorted(first[k], pairs[:, k], side="right") - 1 for k in (0, 1)], axis=1)
+    at = np.stack(
+        [np.searchsorted(first[k], pairs[:, k], side="right") - 1 for k in (0, 1)], axis=1
+    )
     inside = pairs - np.stack([first[k][at[:, k]] for k in (0, 1)], axis=1)
     order = np.lexsort((at[:, 1], at[:, 0]))
     borders = np.flatnonzero(np.any(np.diff(at[order], axis=0), axis=1)) + 1
@@ -136,13 +139,13 @@ def of_size(rows: Any, size: int, number: int) -> Any:
 
 def clouds_of_size(clouds: Any, size: int, number: int) -> Clouds:
     """Returns a block as `Clouds`, or raises an error if it does not have `size` clouds."""
-    found: Clouds = told(f"block {number}", clouds_of, clouds, True)
+    found: Clouds = with_context(f"block {number}", clouds_of, clouds, True)
     if len(found) != size:
         raise ValueError(f"block {number} has {len(found)} clouds, and `chunks=` says {size}")
     return found
 
 
-def told(where: str, function: Callable[..., Any], *given: Any) -> Any:
+def with_context(where: str, function: Callable[..., Any], *given: Any) -> Any:
     """Calls the function and adds `where` to its errors, whose row numbers count within a block."""
     try:
         return function(*given)
@@ -160,8 +163,7 @@ def table(
 ) -> Floats:
     """Computes distances between two blocks of rows, or within one, with the bits of one full call.
 
-    `whole` and `other` are the censuses of all rows on either side.
-    """
+    `whole` and `other` are the censuses of all rows on either side."""
     # Dask deserializes arrays that may be unaligned.
     left = measures_of(a, normalize), np.require(whole, np.int64, "A")
     right = None if b is None else (measures_of(b, normalize), np.require(other, np.int64, "A"))
@@ -177,8 +179,7 @@ def table_on(device: str, model: Model, normalize: bool, a: Any, b: Any = None) 
 def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
     """Embeds rows so that their cityblock distances are those of the model.
 
-    With `normalize`, rows without mass become rows of zeros.
-    """
+    With `normalize`, rows without mass become rows of zeros."""
     if not normalize or isinstance(rows, Measures):  # which `embed` checks for mass
         return model.embed(rows, normalize=normalize, n_jobs=threads or None)
     kept = np.asarray(rows.sum(axis=1)).ravel() > 0
@@ -231,21 +232,31 @@ def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
 
 
 def search(
-    index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, limits: Optional[list[float]] = None
+    index: _core.Index,
+    queries: Any,
+    normalize: bool,
+    k: int,
+    accuracy: Any,
+    limits: Optional[list[float]] = None,
 ) -> _core._Found:
     """Finds the k nearest measures to a block of queries, within the `limits` of each if given."""
-    given = clouds_for(index, queries, normalize) if index.is_of_clouds else measures_of(queries, normalize)
-    return index.nearest(given, k, accuracy, 1, limits=limits)
+    is_cloud = index.is_of_clouds
+    given = clouds_for(index, queries, normalize) if is_cloud else measures_of(queries, normalize)
+    return index.nearest(given, k, accuracy=accuracy, threads=1, limits=limits)
 
 
-def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> list[Any]:
+def search_table(
+    index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any
+) -> list[Any]:
     """Returns the result of `search` as a table of distances, a table of numbers, and bounds."""
     _, numbers, distances, bounds, _ = search(index, queries, normalize, k, accuracy)
     return [(distances.reshape(-1, k), numbers.reshape(-1, k), bounds)]
 
 
 def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integers]:
-    """Returns the k smallest distances of every row and their numbers; lower numbers break ties."""
+    """Returns the k smallest distances of every row and the IDs (`numbers`) of their columns.
+
+    Ties go to the smaller ID."""
     k = min(k, distances.shape[1])
     if not distances.size or not k:
         return distances[:, :k], np.empty((len(distances), k), dtype=np.int64)
@@ -265,8 +276,7 @@ def near(
 
     `first` is the number of the first column. If `mirrored`, the number of the first row, is given,
     the result also has the nearest rows for every column. In a self-join (`alone`), a row is not
-    its own neighbor.
-    """
+    its own neighbor."""
     distances = make(*block)
     if alone:
         np.fill_diagonal(distances, np.inf)
@@ -318,7 +328,9 @@ def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
     return np.concatenate(list(spread(solve, [(metric, *job) for job in jobs])))
 
 
-def spread_search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> _core._Found:
+def spread_search(
+    index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any
+) -> _core._Found:
     """Finds the nearest measures of an index to queries in joblib processes."""
     blocks = cut(table_of_rows(queries), sizes_of(queries.shape[0], few(queries.shape[0])))
     found = list(spread(search, [(index, block, normalize, k, accuracy) for block in blocks]))
@@ -330,6 +342,7 @@ def spread_search(index: _core.Index, queries: Any, normalize: bool, k: int, acc
 
 def spread_table(model: Model, normalize: bool, A: Any, B: Any, out: Floats) -> Floats:
     """Computes all distances between two sets of rows, or within one, in joblib processes."""
+
     def parts(rows: Any) -> tuple[Any, tuple[int, ...], list[Any]]:
         rows, sizes = table_of_rows(rows), square(rows.shape[0], processes())
         return model._raw.census(measures_of(rows, normalize)), sizes, cut(rows, sizes)

@@ -6,18 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _core
 from ._ground import coordinates
-from ._inputs import Floats, Integers, Measures, array_of, refuse_events, row, texts
+from ._inputs import Measures, array_of, refuse_events, row, texts
+from ._inputs._long_table import LongTable, is_frame
 from ._inputs.anndata import cells_by_group
 from ._inputs.anndata import is_mine as is_anndata
 from ._inputs.clouds import WITHOUT_TABLE
-from ._inputs._long_table import LongTable, is_frame
 from ._read import CLOUD_READERS
+from ._types import ArrayLike, CloudsLike, Floats, Integers, Labels, Path
 
 
 class Parts(NamedTuple):
@@ -33,14 +34,16 @@ class Parts(NamedTuple):
 class Clouds:
     """Measures with points of their own, of any sizes.
 
-    A patient is a set of cells, a jet is a set of particles, an image is a set of pixels: such measures share no points.
-    `emd_pairs` and `emd_pairwise` take them in place of rows of masses, and then need no `points`.
+    A patient is a set of cells, a jet a set of particles, an image a set of pixels: such measures
+    share no points. `emd_pairs` and `emd_pairwise` accept them instead of rows of masses, and then
+    need no `points`.
 
     Parameters
     ----------
     X : list, dict, ndarray, awkward.Array, AnnData or DataFrame
-        - a list with an array of points for each cloud, of shape (n_points, n_coordinates), with equal masses, 1 in total;
-          or with a tuple ``(masses, points)`` for each, where `None` means equal masses; one axis means points on a line;
+        - a list with an array of points of shape (n_points, n_coordinates) for each cloud, with equal
+          masses, 1 in total; or with a tuple ``(masses, points)`` for each, where `None` means equal
+          masses; arrays of one axis are points on a line;
         - a dict of such clouds by their IDs, or an array of three axes;
         - with `weights` "first" or "last": arrays with a column of masses, such as (pT, y, φ);
         - with `offsets`: the points of all clouds, as rows of one array;
@@ -52,16 +55,19 @@ class Clouds:
     masses : array-like of shape (n_points,), optional
         With `offsets`: the masses of all points, equal within each cloud by default.
     groupby : str, optional
-        The column that says which cloud a row belongs to: of `obs`, or of a long table, there "id" by default.
+        The column with the cloud of each row: of `obs`, or of a long table, where "id" is the
+        default.
     weights : str or array-like, optional
-        The masses of the points: the "first" or "last" column of arrays, a field of records, a column of a long table (by default
-        "mass", if there is one), a column of `obs`, or an array of weights of all cells. Groups of cells are divided by their totals.
+        The masses of the points: the "first" or "last" column of arrays, a field of records, a
+        column of a long table (by default "mass", if there is one), a column of `obs`, or an array
+        of weights of all cells. Groups of cells are divided by their totals.
     columns : list of str, optional
         The columns of a long table that are coordinates; all others by default.
     obsm : str, optional
-        The entry of `obsm` that has the coordinates of cells, or "X"; by default "X_pca", or else the first, or `X`.
+        The entry of `obsm` with the coordinates of cells, or "X"; by default "X_pca", or else the
+        first entry, or `X`.
     ids : sequence, optional
-        IDs of the clouds. Tables of distances have them as index and columns, and errors use them.
+        IDs of the clouds, which are index and columns of distance tables, and appear in errors.
     normalize : bool
         Whether to divide each cloud by its total.
     empty : bool
@@ -73,7 +79,7 @@ class Clouds:
 
     See Also
     --------
-    Measures : Rows of masses on points that all share.
+    Measures : Rows of masses on shared points.
 
     Examples
     --------
@@ -93,27 +99,38 @@ class Clouds:
 
     def __init__(
         self,
-        X: Any,
-        offsets: Any = None,
-        masses: Any = None,
+        X: CloudsLike,
+        offsets: Optional[ArrayLike] = None,
+        masses: Optional[ArrayLike] = None,
         *,
         groupby: Optional[str] = None,
-        weights: Any = None,
+        weights: Union[str, ArrayLike, None] = None,
         columns: Optional[Sequence[str]] = None,
         obsm: Optional[str] = None,
-        ids: Optional[Sequence[Any]] = None,
+        ids: Optional[Labels] = None,
         normalize: bool = False,
         empty: bool = False,
     ) -> None:
-        given = {"offsets": offsets, "masses": masses, "groupby": groupby, "weights": weights, "columns": columns, "obsm": obsm}
-        parts = _parts_of(X, {name: value for name, value in given.items() if value is not None}, ids)
+        given: dict[str, Any] = {"offsets": offsets, "masses": masses, "groupby": groupby}
+        given.update(weights=weights, columns=columns, obsm=obsm)
+        given = {name: value for name, value in given.items() if value is not None}
+        parts = _parts_of(X, given, ids)
         called = parts.ids if ids is None else ids
         if called is not None and len(called) != len(parts.starts) - 1:
             raise ValueError(f"{len(called)} IDs for {len(parts.starts) - 1} clouds")
         names = None if called is None else texts(called)
         own = X._raw.own_penalties() if isinstance(X, Clouds) else None
-        raw = _core.Clouds(parts.points, parts.starts, parts.masses, names, normalize or parts.normalize, empty or own is not None)
-        self._set(raw if own is None else raw.with_penalties(*own), called)
+        raw = _core.Clouds(
+            parts.points,
+            parts.starts,
+            masses=parts.masses,
+            names=names,
+            normalize=normalize or parts.normalize,
+            empty=empty or own is not None,
+        )
+        raw = raw if own is None else raw.with_penalties(*own)
+        births = X._raw.births() if isinstance(X, Clouds) else None
+        self._set(raw if births is None else raw.with_births(births), called)
 
     def _set(self, raw: _core.Clouds, ids: Optional[Sequence[Any]]) -> None:
         self._raw = raw
@@ -128,7 +145,7 @@ class Clouds:
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        path: Path,
         *,
         groupby: Optional[str] = None,
         weights: Optional[str] = None,
@@ -142,17 +159,12 @@ class Clouds:
         Parameters
         ----------
         path : str or path-like
-            A long table (``.csv``, ``.tsv``, gzip or not; ``.parquet`` by pandas with pyarrow, or by polars): a row for each
-            point. A ragged archive (``.npz``) with `points`, `offsets` and, optionally, `masses` and `ids`, as
-            `save` writes it. An array of three axes (``.npy``). A folder of arrays of points (``.npy``), in the order of
-            their names, whose stems are the IDs. An AnnData file (``.h5ad``), with `groupby`.
-        groupby : str, optional
-            The column of IDs of a long table, "id" by default; the column of `obs`.
-        weights : str, optional
-            The column of masses of a long table, by default "mass", if there is one; "first" or "last" of arrays.
-        columns : list of str, optional
-            The columns of a long table that are coordinates; all others by default.
-        obsm, normalize, empty
+            A long table with a row for each point (``.csv`` and ``.tsv``, which may be gzip;
+            ``.parquet`` by pandas with pyarrow, or by polars). A ragged archive (``.npz``) with
+            `points`, `offsets` and, optionally, `masses` and `ids`, as written by `save`. An array
+            of three axes (``.npy``). A folder of arrays of points (``.npy``) in the order of their
+            names, whose stems are the IDs. An AnnData file (``.h5ad``), with `groupby`.
+        groupby, weights, columns, obsm, normalize, empty
             As for `Clouds`.
 
         Returns
@@ -178,25 +190,27 @@ class Clouds:
         Clouds(n_clouds=2, points=1 to 2, dim=2, totals=1)
         """
         file = os.fspath(path)
+        options: Any = {"groupby": groupby, "weights": weights, "normalize": normalize}
+        options.update(columns=None if columns is None else list(columns), empty=empty)
         try:
             kind = "folder" if os.path.isdir(file) else _core.format_of(file, True)[0]
             if kind in CLOUD_READERS:
-                found = CLOUD_READERS[kind](file)
-                return cls(found, groupby=groupby, weights=weights, columns=columns, obsm=obsm, normalize=normalize, empty=empty)
+                return cls(CLOUD_READERS[kind](file), obsm=obsm, **options)
             if obsm is not None:
                 raise ValueError("`obsm` is for AnnData files (.h5ad)")
-            raw = _core.Clouds.read(file, groupby, weights, None if columns is None else list(columns), normalize, empty)
+            raw = _core.Clouds.read(file, **options)
             return cls._of(raw, raw.names)
         except (ValueError, MemoryError) as error:
             raise type(error)(f"{file}: {error}") from None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the clouds to a ragged archive (``.npz``), which `read` and NumPy can read. The file is written whole or not at all.
+    def save(self, path: Path) -> None:
+        """Writes the clouds to a ragged archive (``.npz``) for `read` and NumPy, atomically.
 
         Parameters
         ----------
         path : str or path-like
-            The file has the members `points`, `offsets`, `masses` and, if clouds have IDs, `ids`, as text.
+            The file has the members `points`, `offsets`, `masses` and, if clouds have IDs, `ids`,
+            as text.
 
         Examples
         --------
@@ -255,7 +269,7 @@ class Clouds:
         """
         return Clouds._of(self._raw.normalized(), self.ids)
 
-    def with_penalties(self, penalties: Any) -> Clouds:
+    def with_penalties(self, penalties: ArrayLike) -> Clouds:
         """Returns the clouds with a penalty for each point: the cost of not moving a unit of mass.
 
         Parameters
@@ -320,7 +334,7 @@ class Clouds:
         return (self._raw.cloud(at) for at in range(len(self)))
 
     def __getitem__(self, which: Any) -> Any:
-        """One cloud by its number or its ID, as ``(masses, points)``; with a slice or a list, those clouds."""
+        """Returns the masses and points of one cloud, or the clouds of a slice or a list."""
         if isinstance(which, slice):
             return self._some(np.arange(len(self), dtype=np.int64)[which])
         if isinstance(which, (list, np.ndarray)):
@@ -345,7 +359,9 @@ class Clouds:
             if -len(self) <= int(which) < len(self):
                 return int(which) % len(self)
             raise IndexError(f"there is no cloud {which}: there are {len(self)}, numbered from 0")
-        found = [] if self.ids is None else [at for at, name in enumerate(self.ids) if name == which]
+        found = (
+            [] if self.ids is None else [at for at, name in enumerate(self.ids) if name == which]
+        )
         if len(found) != 1:
             there = "several clouds are" if found else "no cloud is"
             raise KeyError(f"{there} called {which!r}")
@@ -359,7 +375,14 @@ class Clouds:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _clouds_again, (self.points, self.offsets, self.masses, self.ids, self._raw.own_penalties())
+        return _clouds_again, (
+            self.points,
+            self.offsets,
+            self.masses,
+            self.ids,
+            self._raw.own_penalties(),
+            self._raw.births(),
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(WITHOUT_TABLE)
@@ -375,13 +398,18 @@ def _clouds_again(
     masses: Floats,
     ids: Optional[list[Any]],
     penalties: Optional[tuple[Floats, Optional[str]]] = None,
+    births: Optional[list[list[float]]] = None,
 ) -> Clouds:
     names = None if ids is None else texts(ids)
     # Dask deserializes arrays that may be unaligned.
     aligned = partial(np.require, dtype=None, requirements="A")
-    raw = _core.Clouds(aligned(points), aligned(starts), aligned(masses), names, False, True)
+    raw = _core.Clouds(
+        aligned(points), aligned(starts), masses=aligned(masses), names=names, empty=True
+    )
     if penalties is not None:
         raw = raw.with_penalties(aligned(penalties[0]), *penalties[1:])
+    if births is not None:
+        raw = raw.with_births(births)
     return Clouds._of(raw, ids)
 
 
@@ -400,8 +428,7 @@ def _range(numbers: Any) -> str:
 def clouds_of(X: Any, empty: bool = False) -> Clouds:
     """Converts lists to `Clouds`; returns `Clouds` unchanged.
 
-    Clouds without mass raise an error unless they may be `empty` or have penalties.
-    """
+    Clouds without mass raise an error unless they may be `empty` or have penalties."""
     if not isinstance(X, Clouds):
         return Clouds(X, empty=empty)
     if not empty and X.penalties is None:
@@ -428,7 +455,9 @@ def are_clouds(measures: Any) -> bool:
 def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
     """Returns clouds as queries to an index of clouds, or as additions to it."""
     if not are_clouds(X):
-        raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
+        raise ValueError(
+            "the collection has Clouds, which bring their own points; give Clouds, too"
+        )
     relaxed, _ = index.penalty
     raw = clouds_of(X, empty=relaxed)._raw
     return raw.normalized() if normalize and not relaxed else raw
@@ -446,7 +475,9 @@ def _parts_of(X: Any, given: dict[str, Any], ids: Any) -> Parts:
         return Parts(X.points, X.offsets, X.masses, X.ids)
     if is_anndata(X):
         _only(given, "an AnnData", "groupby", "weights", "obsm")
-        return Parts(*cells_by_group(X, given.get("groupby"), given.get("weights"), given.get("obsm")))
+        return Parts(
+            *cells_by_group(X, given.get("groupby"), given.get("weights"), given.get("obsm"))
+        )
     if is_frame(X):
         _only(given, "a table", "groupby", "weights", "columns")
         table = LongTable(X, given.get("groupby"), given.get("weights"), given.get("columns"))
@@ -462,29 +493,45 @@ def _only(given: dict[str, Any], what: str, *known: str) -> None:
     for name in given:
         if name not in known:
             use = ", ".join(f"`{one}`" for one in known) or "none"
-            raise ValueError(f"`{name}` is of no use to {what}; of these options it takes {use}")
+            raise ValueError(
+                f"`{name}` does not apply to {what}, which supports {use} of these options"
+            )
 
 
 def _of_ragged(X: Any, offsets: Any, masses: Any) -> Parts:
     """Parses rows of all points with offsets."""
     points, starts = coordinates(X), array_of(offsets, None)
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
-        raise ValueError(f"offsets are a list of whole numbers, not {starts.dtype} of shape {starts.shape}")
+        raise ValueError(
+            f"offsets are a list of whole numbers, not {starts.dtype} of shape {starts.shape}"
+        )
     starts = starts.astype(np.int64)
     wrong = np.flatnonzero(np.diff(starts) < 0)
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(points) or len(wrong):
-        where = f"offset {wrong[0] + 1} is less than the one before it" if len(wrong) else f"they are {_few(starts)}"
-        raise ValueError(f"offsets go from 0 up to the number of points, which is {len(points)}; {where}")
+        where = (
+            f"offset {wrong[0] + 1} is less than the one before it"
+            if len(wrong)
+            else f"they are {_few(starts)}"
+        )
+        raise ValueError(
+            f"offsets go from 0 up to the number of points, which is {len(points)}; {where}"
+        )
     if masses is None:
         return Parts(points, starts)
     found = _dense(masses)
     if len(found) != len(points):
-        raise ValueError(f"there are {len(found)} masses and {len(points)} points; there has to be one for each")
+        raise ValueError(
+            f"there are {len(found)} masses and {len(points)} points; there has to be one for each"
+        )
     return Parts(points, starts, found)
 
 
 def _few(numbers: Integers) -> str:
-    return f"{numbers.tolist()}" if len(numbers) < 4 else f"[{numbers[0]}, {numbers[1]}, …, {numbers[-1]}]"
+    return (
+        f"{numbers.tolist()}"
+        if len(numbers) < 4
+        else f"[{numbers[0]}, {numbers[1]}, …, {numbers[-1]}]"
+    )
 
 
 def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
@@ -492,10 +539,16 @@ def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
     if isinstance(X, Mapping):
         keys = list(X)
         ids, X = keys if ids is None else ids, list(X.values())
+    elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+        raise TypeError(
+            "this is a list of texts, and clouds are arrays of points; `texts(documents, vectors)` turns documents into measures"
+        )
     elif isinstance(X, (str, bytes)):
         raise TypeError(f"{X!r} is a text; files are read by `Clouds.read`")
     elif not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
-        raise TypeError(f"clouds are a list of arrays or of (masses, points), not {type(X).__name__}")
+        raise TypeError(
+            f"clouds are a list of arrays or of (masses, points), not {type(X).__name__}"
+        )
     elif np.ndim(X) != 3 if isinstance(X, np.ndarray) and X.dtype != object else False:
         raise ValueError(
             f"an array of shape {X.shape} is no list of clouds; give `offsets` that say where each begins, "
@@ -504,7 +557,9 @@ def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
     if len(X) == 0:
         raise ValueError("there are no clouds; a list of them has at least one")
     if weights not in (None, "first", "last") and not hasattr(X, "fields"):
-        raise ValueError(f'weights is {weights!r}; masses are in the "first" or the "last" column of arrays')
+        raise ValueError(
+            f'weights is {weights!r}; masses are in the "first" or the "last" column of arrays'
+        )
     called = _labels(ids)
     fields = getattr(X, "fields", None)
     read = _records(list(fields), weights) if fields else _one_cloud
@@ -520,7 +575,10 @@ def _of_list(X: Any, weights: Any, ids: Any) -> Parts:
     starts = np.concatenate([[0], np.cumsum([len(one) for one in points])]).astype(np.int64)
     if all(one is None for one in masses):
         return Parts(np.concatenate(points), starts, None, ids)
-    whole = [np.full(len(here), 1 / max(len(here), 1)) if one is None else one for one, here in zip(masses, points)]
+    whole = [
+        np.full(len(here), 1 / max(len(here), 1)) if one is None else one
+        for one, here in zip(masses, points)
+    ]
     return Parts(np.concatenate(points), starts, np.concatenate(whole), ids)
 
 
@@ -533,22 +591,30 @@ def _one_cloud(called: str, one: Any, weights: Optional[str]) -> tuple[Optional[
     """Parses one cloud into masses (`None` if equal) and points."""
     if isinstance(one, tuple):
         if weights is not None:
-            raise ValueError(f"cloud {called} is a tuple, which has its masses; leave out `weights`")
+            raise ValueError(
+                f"cloud {called} is a tuple, which has its masses; leave out `weights`"
+            )
         if len(one) != 2:
-            raise ValueError(f"cloud {called} is a tuple of {len(one)}; give (masses, points), or an array of points")
+            raise ValueError(
+                f"cloud {called} is a tuple of {len(one)}; give (masses, points), or an array of points"
+            )
         points = _points(called, one[1])
         if one[0] is None:
             return None, points
         masses = _masses(called, one[0])
         if len(masses) != len(points):
-            raise ValueError(f"cloud {called} has {len(masses)} masses and {len(points)} points; there has to be one for each")
+            raise ValueError(
+                f"cloud {called} has {len(masses)} masses and {len(points)} points; there has to be one for each"
+            )
         return masses, points
     _refuse_doubt(called, one)
     points = _points(called, one)
     if weights is None:
         return None, points
     if points.size and points.shape[1] < 2:
-        raise ValueError(f"cloud {called} has {points.shape[1]} column, and needs one for masses and at least one for coordinates")
+        raise ValueError(
+            f"cloud {called} has {points.shape[1]} column, and needs one for masses and at least one for coordinates"
+        )
     if points.ndim == 1:  # an empty list
         return np.empty(0), points
     at = 0 if weights == "first" else points.shape[1] - 1
@@ -557,12 +623,25 @@ def _one_cloud(called: str, one: Any, weights: Optional[str]) -> tuple[Optional[
 
 def _refuse_doubt(called: str, one: Any) -> None:
     """Raises an error for an ambiguous list: of masses and points, or of two points."""
-    if isinstance(one, list) and len(one) == 2 and isinstance(one[0], list) and np.ndim(one[0]) == 1:
-        if isinstance(one[1], list) and len(one[1]) and isinstance(one[1][0], (list, tuple, np.ndarray)):
-            raise ValueError(f"cloud {called} is a list of masses and points; give a tuple, (masses, points)")
+    if (
+        isinstance(one, list)
+        and len(one) == 2
+        and isinstance(one[0], list)
+        and np.ndim(one[0]) == 1
+    ):
+        if (
+            isinstance(one[1], list)
+            and len(one[1])
+            and isinstance(one[1][0], (list, tuple, np.ndarray))
+        ):
+            raise ValueError(
+                f"cloud {called} is a list of masses and points; give a tuple, (masses, points)"
+            )
 
 
-def _records(fields: list[str], weights: Optional[str]) -> Callable[[str, Any, Any], tuple[Optional[Floats], Floats]]:
+def _records(
+    fields: list[str], weights: Optional[str]
+) -> Callable[[str, Any, Any], tuple[Optional[Floats], Floats]]:
     """Returns a reader of records whose fields are coordinates, and optionally masses."""
     if weights in ("first", "last") and weights not in fields:
         weights = fields[0] if weights == "first" else fields[-1]
@@ -602,7 +681,7 @@ def _check_dimensions(points: list[Floats], called: Callable[[int], str]) -> Non
         if first is not None and one.ndim == 2 and one.shape[1] != points[first].shape[1]:
             raise ValueError(
                 f"the points of cloud {called(at)} have {one.shape[1]} coordinates, those of cloud {called(first)} "
-                f"{points[first].shape[1]}; they have to live in one space"
+                f"{points[first].shape[1]}; the numbers have to be equal"
             )
 
 
@@ -615,3 +694,12 @@ def _dense(masses: Any) -> Floats:
     whole = np.zeros(size)
     np.add.at(whole, at, values)
     return whole
+
+
+def refuse_essential(clouds: Clouds) -> None:
+    """Raises an error for diagrams with points that never die, which trees and spaces do not match."""
+    if clouds._raw.births() is not None:
+        raise ValueError(
+            "some diagrams have points that never die (essential classes), which only `emd_pairs` and `emd_pairwise` "
+            "match; leave them out, or let them die where the filtration ends"
+        )

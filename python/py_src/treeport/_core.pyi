@@ -4,27 +4,32 @@ from typing import Any, Callable, Optional, TypedDict, Union, final
 
 import numpy as np
 import numpy.typing as npt
-
-from ._estimates import Calibration
+from typing_extensions import TypeAlias
 
 __all__ = [
-    "Answer",
     "CLOSED_PRICE",
-    "Clouds",
     "DEFAULT_PAIRS",
+    "LOST_BY_DUALS",
+    "Answer",
+    "Clouds",
+    "Comparison",
     "Estimator",
     "Graph",
     "Ground",
     "Index",
-    "LOST_BY_DUALS",
-    "Labelled",
+    "Labeled",
     "Measures",
     "Model",
+    "Space",
     "__commit__",
     "__version__",
     "calibration",
+    "certify",
+    "check_copy",
     "check_options",
     "check_search_accuracy",
+    "compare",
+    "costly_fit",
     "emd_of_arrays",
     "emd_pairs",
     "fit",
@@ -38,6 +43,7 @@ __all__ = [
     "sinkhorn",
     "solve",
     "solve_options",
+    "write_text",
 ]
 
 __version__: str
@@ -46,17 +52,25 @@ CLOSED_PRICE: float
 DEFAULT_PAIRS: int
 LOST_BY_DUALS: float
 
-_Floats = npt.NDArray[np.float64]
-_Integers = npt.NDArray[np.int64]
-_Row = Union[_Floats, tuple[_Integers, _Floats, int]]
-_Period = Union[float, list[Optional[float]]]
-_Geometry = Union[str, tuple[str, _Period]]
-_Costs = Union[tuple[_Floats, _Geometry], tuple[_Floats, _Floats, _Geometry], _Floats, npt.NDArray[np.float32], Ground, Graph]
-_Penalty = Union[None, float, _Floats, tuple[_Floats, _Floats]]
-_Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
-_BoundsOfQueries = tuple[_Integers, _Integers, _Floats]
-_Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
-_Part = tuple[Measures, _Integers]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Integers: TypeAlias = npt.NDArray[np.int64]
+_Row: TypeAlias = Union[_Floats, tuple[_Integers, _Floats, int]]
+_Period: TypeAlias = Union[float, list[Optional[float]]]
+_Geometry: TypeAlias = Union[str, tuple[str, _Period]]
+_Costs: TypeAlias = Union[
+    tuple[_Floats, _Geometry],
+    tuple[_Floats, _Floats, _Geometry],
+    _Floats,
+    npt.NDArray[np.float32],
+    Ground,
+    Graph,
+]
+_Penalty: TypeAlias = Union[None, float, _Floats, tuple[_Floats, _Floats]]
+_Moves: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
+_BoundsOfQueries: TypeAlias = tuple[_Integers, _Integers, _Floats]
+_Found: TypeAlias = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
+_Part: TypeAlias = tuple[Measures, _Integers]
+
 class _OptionRow(TypedDict):
     name: str
     kind: str
@@ -74,7 +88,22 @@ class _SolveOptionRow(TypedDict):
     range: str
     read_by: str
 
-_Report = Optional[Callable[[str, int, int], None]]
+class _Calibration(TypedDict):
+    # The factor of each level of `estimate`.
+    tree: float
+    flow: float
+    arcs: float
+    exact: float
+    # The level whose value each level returns: itself, or a lower level with a smaller error.
+    levels: list[str]
+    # Whether "flow" averages its plans, and its narrowest interval.
+    mean_of_plans: bool
+    flow_width: float
+    # Weights of the lower and the upper bound in the values of "flow" and "arcs".
+    flow_blend: Optional[list[float]]
+    arcs_blend: list[float]
+
+_Report: TypeAlias = Optional[Callable[[str, int, int], None]]
 
 @final
 class Answer:
@@ -87,23 +116,26 @@ class Answer:
     @property
     def potentials(self) -> Optional[tuple[_Floats, _Floats]]: ...
     @property
+    def penalty(self) -> Optional[float]: ...
+    @property
     def rates(self) -> Optional[tuple[_Floats, _Floats]]: ...
     @property
     def engine(self) -> str: ...
     @property
-    def route(self) -> str: ...
+    def rerouted(self) -> float: ...
     @property
-    def pivots(self) -> int: ...
+    def route(self) -> str: ...
 
 @final
 class Measures:
     @staticmethod
-    def dense(masses: _Floats, normalize: bool, empty: bool = False) -> Measures: ...
+    def dense(masses: _Floats, *, normalize: bool, empty: bool = False) -> Measures: ...
     @staticmethod
     def csr(
         start: npt.NDArray[Any],
         indices: npt.NDArray[Any],
         masses: _Floats,
+        *,
         points: int,
         normalize: bool,
         empty: bool = False,
@@ -127,6 +159,7 @@ class Clouds:
         cls,
         points: _Floats,
         start: _Integers,
+        *,
         masses: Optional[_Floats] = None,
         names: Optional[list[str]] = None,
         normalize: bool = False,
@@ -135,6 +168,7 @@ class Clouds:
     @staticmethod
     def read(
         path: str,
+        *,
         groupby: Optional[str] = None,
         weights: Optional[str] = None,
         columns: Optional[list[str]] = None,
@@ -145,10 +179,15 @@ class Clouds:
     @property
     def names(self) -> Optional[list[str]]: ...
     @staticmethod
-    def diagrams(points: _Floats, start: _Integers, names: Optional[list[str]], metric: str) -> Clouds: ...
+    def diagrams(
+        points: _Floats, start: _Integers, names: Optional[list[str]], metric: str
+    ) -> Clouds: ...
     def with_penalties(self, penalties: _Floats, metric: Optional[str] = None) -> Clouds: ...
     def penalties(self, metric: _Geometry) -> Optional[_Floats]: ...
     def own_penalties(self) -> Optional[tuple[_Floats, Optional[str]]]: ...
+    def births(self) -> Optional[list[list[float]]]: ...
+    def with_births(self, births: list[list[float]]) -> Clouds: ...
+    def with_essential(self, pairs: _Integers, order: float, distances: _Floats) -> _Floats: ...
     def ground(self, metric: _Geometry) -> Ground: ...
     def measures(self) -> Measures: ...
     def normalized(self) -> Clouds: ...
@@ -182,6 +221,10 @@ class Ground:
     @staticmethod
     def from_points(points: _Floats, metric: _Geometry) -> Ground: ...
     @staticmethod
+    def grid(
+        shape: list[int], spacing: list[float], metric: _Geometry, balanced: bool
+    ) -> Ground: ...
+    @staticmethod
     def from_square(square: npt.NDArray[Any]) -> Ground: ...
     @staticmethod
     def from_condensed(distances: npt.NDArray[Any]) -> Ground: ...
@@ -189,7 +232,9 @@ class Ground:
     def discrete(n: int) -> Ground: ...
     def assume_metric(self) -> Ground: ...
     def coordinates(self) -> Optional[tuple[_Floats, str]]: ...
-    def device_points(self) -> Optional[tuple[str, npt.NDArray[np.float32], float, float, bool]]: ...
+    def device_points(
+        self,
+    ) -> Optional[tuple[str, npt.NDArray[np.float32], float, float, bool]]: ...
     def period(self) -> Optional[_Period]: ...
     def condensed(self) -> Optional[npt.NDArray[Any]]: ...
     def edges(self) -> Optional[tuple[_Integers, _Integers, _Floats]]: ...
@@ -214,9 +259,9 @@ class Model:
     def load(path: str) -> Model: ...
     def save(self, path: str) -> None: ...
     @staticmethod
-    def load_file(path: str) -> tuple[Model, Optional[Calibration], Optional[Ground]]: ...
+    def load_file(path: str) -> tuple[Model, Optional[_Calibration], Optional[Ground]]: ...
     def save_file(
-        self, path: str, calibration: Optional[Calibration] = None, ground: Optional[Ground] = None
+        self, path: str, calibration: Optional[_Calibration] = None, ground: Optional[Ground] = None
     ) -> None: ...
     def to_bytes(self) -> bytes: ...
     def to_newick(self) -> str: ...
@@ -227,6 +272,7 @@ class Model:
     def extended_on(
         self,
         ground: Ground,
+        *,
         measures: Optional[Measures],
         support: Optional[int],
         seed: int,
@@ -247,6 +293,9 @@ class Model:
     def is_ultrametric(self) -> bool: ...
     def trees(self) -> list[Model]: ...
     def weights(self) -> _Floats: ...
+    def summary(
+        self, most: int
+    ) -> tuple[_Integers, _Floats, list[tuple[int, int, float, list[int]]]]: ...
     def parents(self) -> _Integers: ...
     def lengths(self) -> _Floats: ...
     def coupling(self, a: _Row, b: _Row, normalize: bool) -> _Moves: ...
@@ -256,9 +305,7 @@ class Model:
     def paired(self, a: Measures, b: Measures, threads: int) -> _Floats: ...
     def pairwise(self, a: Measures, b: Optional[Measures], threads: int) -> _Floats: ...
     def census(self, measures: Measures) -> _Integers: ...
-    def pairwise_part(
-        self, a: _Part, b: Optional[_Part], threads: int
-    ) -> _Floats: ...
+    def pairwise_part(self, a: _Part, b: Optional[_Part], threads: int) -> _Floats: ...
     def pairwise_into(
         self, a: Measures, b: Optional[Measures], out: _Floats, threads: int
     ) -> None: ...
@@ -266,7 +313,7 @@ class Model:
         self, a: Measures, b: Optional[Measures], k: int, threads: int
     ) -> tuple[_Floats, _Integers]: ...
     def unifrac(
-        self, samples: Measures, variant: str, alpha: float, unrooted: bool, threads: int
+        self, samples: Measures, variant: str, *, alpha: float, unrooted: bool, threads: int
     ) -> _Floats: ...
     @staticmethod
     def check_table(bytes: int) -> None: ...
@@ -279,22 +326,24 @@ class Model:
     __hash__: None  # type: ignore[assignment]
 
 @final
-class Labelled:
-    def __new__(cls, measures: Measures, pairs: _Integers, distances: _Floats) -> Labelled: ...
+class Labeled:
+    def __new__(cls, measures: Measures, pairs: _Integers, distances: _Floats) -> Labeled: ...
     @staticmethod
     def sample(
         ground: Ground,
         measures: Measures,
+        *,
         count: int,
         seed: int,
         test: bool,
         threads: int,
         report: _Report = None,
-    ) -> Labelled: ...
+    ) -> Labeled: ...
     @staticmethod
     def count_within(
         ground: Ground,
         measures: Measures,
+        *,
         seconds: float,
         seed: int,
         threads: int,
@@ -302,23 +351,70 @@ class Labelled:
     ) -> int: ...
     @staticmethod
     def paired(
-        ground: Ground, a: Measures, b: Measures, threads: int, report: _Report = None
-    ) -> Labelled: ...
+        ground: Ground, a: Measures, b: Measures, *, threads: int, report: _Report = None
+    ) -> Labeled: ...
     def error(self, model: Model, threads: int) -> float: ...
     @property
     def support(self) -> int: ...
     def __len__(self) -> int: ...
 
 @final
+class Space:
+    def __new__(cls, bytes: bytes) -> Space: ...
+    @staticmethod
+    def fit(
+        clouds: Clouds,
+        metric: _Geometry,
+        data: Labeled,
+        *,
+        method: str,
+        seed: int,
+        threads: int,
+        report: _Report = None,
+    ) -> Space: ...
+    def table(
+        self, left: Clouds, right: Optional[Clouds], *, threads: int, report: _Report = None
+    ) -> _Floats: ...
+    def pairs(
+        self, clouds: Clouds, pairs: _Integers, *, threads: int, report: _Report = None
+    ) -> _Floats: ...
+    def intervals(
+        self, clouds: Clouds, pairs: _Integers, *, threads: int, report: _Report = None
+    ) -> _Floats: ...
+    def score(self, clouds: Clouds, data: Labeled, threads: int) -> float: ...
+    def embed(self, clouds: Clouds, threads: int) -> tuple[_Integers, _Integers, _Floats, int]: ...
+    def save(self, path: str) -> None: ...
+    @staticmethod
+    def load(path: str) -> Space: ...
+    @staticmethod
+    def is_file(path: str) -> bool: ...
+    @staticmethod
+    def has_method(name: str) -> bool: ...
+    def to_bytes(self) -> bytes: ...
+    def __getnewargs__(self) -> tuple[bytes]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+    def period(self) -> Optional[_Period]: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def error(self) -> float: ...
+
+@final
 class Estimator:
     def __new__(
-        cls, ground: Ground, model: Model, calibration: Optional[Calibration], threads: int
+        cls, ground: Ground, model: Model, *, calibration: Optional[_Calibration], threads: int
     ) -> Estimator: ...
     def paired(
         self,
         accuracy: Union[str, float],
         a: Measures,
         b: Measures,
+        *,
         bounds: bool,
         threads: int,
         report: _Report = None,
@@ -330,6 +426,7 @@ class Index:
         cls,
         ground: Ground,
         measures: Measures,
+        *,
         memory: Optional[int],
         names: Optional[list[str]],
         threads: int,
@@ -339,6 +436,7 @@ class Index:
     def of_clouds(
         clouds: Clouds,
         ground: Ground,
+        *,
         memory: Optional[int],
         penalty: Optional[float],
         threads: int,
@@ -348,21 +446,34 @@ class Index:
         self,
         queries: Union[Measures, Clouds, None],
         k: int,
+        *,
         accuracy: Union[str, float],
         threads: int,
         report: _Report = None,
         limits: Optional[list[float]] = None,
+        time: Optional[float] = None,
     ) -> _Found: ...
     def radius(
-        self, queries: Union[Measures, Clouds, None], radius: float, threads: int, report: _Report = None
+        self,
+        queries: Union[Measures, Clouds, None],
+        radius: float,
+        *,
+        threads: int,
+        report: _Report = None,
     ) -> _Found: ...
     def likely(
-        self, queries: Union[Measures, Clouds, None], rows: tuple[int, int], count: int, threads: int
+        self,
+        queries: Union[Measures, Clouds, None],
+        rows: tuple[int, int],
+        *,
+        count: int,
+        threads: int,
     ) -> _BoundsOfQueries: ...
     def search_given(
         self,
         queries: Union[Measures, Clouds, None],
         rows: tuple[int, int],
+        *,
         k: int,
         radius: Optional[float],
         accuracy: Union[str, float],
@@ -373,7 +484,12 @@ class Index:
     def layout(self) -> tuple[_Integers, Measures]: ...
     def expected_recall(self, k: int, threads: int, report: _Report = None) -> float: ...
     def add(
-        self, measures: Union[Measures, Clouds], names: Optional[list[str]], threads: int, report: _Report = None
+        self,
+        measures: Union[Measures, Clouds],
+        names: Optional[list[str]],
+        *,
+        threads: int,
+        report: _Report = None,
     ) -> int: ...
     def remove(self, numbers: _Integers) -> None: ...
     def set_names(self, names: list[str]) -> None: ...
@@ -403,26 +519,53 @@ class Index:
 
 def check_search_accuracy(accuracy: Union[str, float]) -> None: ...
 def calibration(
-    ground: Ground, model: Model, labelled: Labelled, threads: int, report: _Report = None
-) -> Calibration: ...
+    ground: Ground, model: Model, labeled: Labeled, *, threads: int, report: _Report = None
+) -> _Calibration: ...
 def lost_in_single(roundings: int) -> float: ...
 def methods() -> list[tuple[str, str, str]]: ...
 def point_metrics() -> list[tuple[str, str]]: ...
-def sample_pairs(
-    count: int, measures: int, seed: int, test: bool
-) -> _Integers: ...
+def sample_pairs(*, count: int, measures: int, seed: int, test: bool) -> _Integers: ...
 def check_options(ground: Ground, options: dict[str, Any]) -> list[str]: ...
 def fit_options() -> list[_OptionRow]: ...
 def solve_options() -> list[_SolveOptionRow]: ...
+def costly_fit(
+    ground: Ground, labeled: Labeled, options: dict[str, Any], *, seconds: Optional[float]
+) -> Optional[str]: ...
 def fit(
     ground: Ground,
-    labelled: Labelled,
+    labeled: Labeled,
     options: dict[str, Any],
+    *,
     threads: int,
     report: _Report = None,
-) -> tuple[
-    Model, tuple[_Floats, _Floats, int], tuple[Optional[str], list[tuple[str, float]]]
-]: ...
+) -> tuple[Model, tuple[_Floats, _Floats, int], tuple[Optional[str], list[tuple[str, float]]]]: ...
+
+@final
+class Comparison:
+    @property
+    def advice(self) -> Optional[str]: ...
+    def rows(
+        self,
+    ) -> list[
+        tuple[
+            tuple[str, bool],
+            tuple[float, float, float],
+            tuple[float, float],
+            tuple[int, Optional[float], Optional[float]],
+        ]
+    ]: ...
+    def svg(self, title: str) -> str: ...
+    def text(self) -> str: ...
+
+def compare(
+    ground: Ground,
+    labeled: Labeled,
+    methods: list[str],
+    *,
+    seed: int,
+    threads: int,
+    report: _Report = None,
+) -> Comparison: ...
 def solve(
     a: _Row,
     b: _Row,
@@ -433,7 +576,22 @@ def solve(
     seconds: Optional[float] = None,
     mass: Optional[float] = None,
     penalty: _Penalty = None,
+    order: float = 1.0,
     device: Any = None,
+    report: _Report = None,
+) -> Answer: ...
+def certify(
+    a: _Row,
+    b: _Row,
+    costs: _Costs,
+    *,
+    wanted: str,
+    plan: Any = None,
+    left: Optional[_Floats] = None,
+    right: Optional[_Floats] = None,
+    accuracy: Union[str, float, None] = None,
+    seconds: Optional[float] = None,
+    penalty: _Penalty = None,
     report: _Report = None,
 ) -> Answer: ...
 def emd_of_arrays(
@@ -454,16 +612,20 @@ def emd_pairs(
     accuracy: Union[str, float, None] = None,
     seconds: Optional[float] = None,
     penalty: _Penalty = None,
+    order: float = 1.0,
     device: Any = None,
     prepare: bool = False,
     report: _Report = None,
 ) -> tuple[Optional[_Floats], _Floats]: ...
+def write_text(path: str, text: str) -> None: ...
 def format_of(path: str, clouds: bool = False) -> tuple[str, bool]: ...
+def check_copy(bytes: int) -> None: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(
     a: _Row,
     b: _Row,
     costs: _Costs,
+    *,
     plan: bool,
     epsilon: float,
     relative: bool,

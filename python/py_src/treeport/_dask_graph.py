@@ -1,7 +1,6 @@
 """Dask task graphs over blocks of rows of masses.
 
-The model is sent to every worker once.
-"""
+The model is sent to every worker once."""
 
 from __future__ import annotations
 
@@ -52,9 +51,13 @@ def current(client: Optional[Client]) -> Optional[Client]:
             return None
     if not isinstance(client, Client):
         kind = type(client).__name__
-        raise TypeError(f"client is of type {kind}; give a distributed.Client, or None for the current one")
+        raise TypeError(
+            f"client is of type {kind}; give a distributed.Client, or None for the current one"
+        )
     if client.asynchronous:
-        raise ValueError("the client is asynchronous; give one that is not, from a thread of its own")
+        raise ValueError(
+            "the client is asynchronous; give one that is not, from a thread of its own"
+        )
     return client
 
 
@@ -119,8 +122,8 @@ def _send_part(client: Client, place: int, part: Any) -> Future:
     )
 
 
-class Rows(NamedTuple):
-    """Rows of masses in blocks."""
+class RowBlocks(NamedTuple):
+    """Rows of masses, or clouds, in blocks."""
 
     keys: list[Any]
     sizes: tuple[int, ...]
@@ -132,7 +135,7 @@ class Rows(NamedTuple):
         """Returns the name of a block for error messages."""
         return f"the block of {self.called}s that begins at {self.called} {_blocks.starts(self.sizes)[i]}"
 
-    def against(self, other: Rows, i: int, j: int) -> str:
+    def against(self, other: RowBlocks, i: int, j: int) -> str:
         """Returns the name of a pair of blocks for error messages."""
         first, second = _blocks.starts(self.sizes)[i], _blocks.starts(other.sizes)[j]
         if other is self and i == j:
@@ -151,23 +154,25 @@ class Job:
             self.model, self.needs = sent.key, [sent]
         self.tasks: dict[Any, Any] = {}
         self.counted: dict[int, str] = {}
-        self.workers = (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
+        self.workers = (
+            (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
+        )
 
-    def rows(self, model: Any, X: Any, chunks: Chunks, most: int) -> Rows:
+    def rows(self, model: Any, X: Any, chunks: Chunks, most: int) -> RowBlocks:
         rows = _rows(model, X, chunks, self.workers, most)
         self.needs += rows.needs
         return rows
 
     def two(
         self, model: Any, A: Any, B: Any, chunks: Chunks, most: int = _blocks.MOST_ROWS
-    ) -> tuple[Rows, Rows]:
+    ) -> tuple[RowBlocks, RowBlocks]:
         """Returns two sets of rows, or one twice; a tuple of `chunks` applies to the first."""
         left = self.rows(model, A, chunks, most)
         if B is None:
             return left, left
         return left, self.rows(model, B, chunks if isinstance(chunks, int) else None, most)
 
-    def clouds(self, X: Any, chunks: Chunks, most: int) -> Rows:
+    def clouds(self, X: Any, chunks: Chunks, most: int) -> RowBlocks:
         """Returns clouds in blocks; splits `Clouds`, and checks delayed blocks against `chunks`."""
         if isinstance(X, Clouds):
             rows = _of_clouds(X, _sizes(len(X), chunks, self.workers, most))
@@ -177,7 +182,7 @@ class Job:
         return rows
 
     def block(
-        self, left: Rows, right: Rows, i: int, j: int, device: Optional[str] = None
+        self, left: RowBlocks, right: RowBlocks, i: int, j: int, device: Optional[str] = None
     ) -> tuple[Any, ...]:
         """Returns the task of one block of the distance table: a function and its arguments."""
         alone = right is left and i == j
@@ -187,49 +192,51 @@ class Job:
         own = (_blocks.table, self.model, self.normalize, left.keys[i], self.census(left))
         return own if alone else (*own, right.keys[j], self.census(right))
 
-    def census(self, rows: Rows) -> str:
+    def census(self, rows: RowBlocks) -> str:
         """Returns the key of the census of all rows, which determines the layout of every block."""
         if id(rows) not in self.counted:
             name = self.counted[id(rows)] = "census-" + self.token(rows)
             for i, key in enumerate(rows.keys):
-                self.tasks[name, i] = (_blocks.told, rows.block(i), _blocks.census, self.model, self.normalize, key)
+                task = (_blocks.census, self.model, self.normalize, key)
+                self.add((name, i), rows.block(i), *task)
             self.tasks[name] = (sum, [(name, i) for i in range(len(rows.keys))])
         return self.counted[id(rows)]
 
-    def table(
-        self,
-        name: str,
-        left: Rows,
-        right: Rows,
-        block: Callable[[int, int], tuple[Any, ...]],
-        device: Optional[str] = None,
-    ) -> da.Array:
-        """Returns the table of all blocks; a symmetric one transposes blocks above the diagonal."""
-        name = f"{name}-{self.token(left, right, device)}"
-        for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
-            self.tasks[name, i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
-            if right is left and i != j:
-                self.tasks[name, j, i] = (np.transpose, (name, i, j))
-        dtype = np.float64 if device is None else np.float32
-        return self.array(name, (left.sizes, right.sizes), np.empty((0, 0), dtype))
+    def add(self, key: Any, where: str, *task: Any) -> None:
+        """Adds a task, a function and its arguments, whose errors begin with `where`."""
+        self.tasks[key] = (_blocks.with_context, where, *task)
 
     def tables(
-        self, name: str, sides: tuple[str, ...], left: Rows, right: Rows, block: Callable[[int, int], tuple[Any, ...]]
+        self,
+        name: str,
+        left: RowBlocks,
+        right: RowBlocks,
+        block: Callable[[int, int], tuple[Any, ...]],
+        sides: tuple[str, ...] = (),
+        device: Optional[str] = None,
     ) -> list[da.Array]:
-        """Returns several tables whose blocks are computed together."""
-        name = f"{name}-{self.token(left, right, sides)}"
+        """Returns one table of all blocks, or one for each side of the results of `block`.
+
+        Symmetric tables transpose the blocks above the diagonal."""
+        name = f"{name}-{self.token(left, right, sides, device)}"
+        names = [f"{name}-{side}" for side in sides] or [name]
         for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
-            self.tasks[f"{name}-block", i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
-            for number, side in enumerate(sides):
-                self.tasks[f"{name}-{side}", i, j] = (_blocks.one_side, (f"{name}-block", i, j), number)
-                if right is left and i != j:
-                    self.tasks[f"{name}-{side}", j, i] = (np.transpose, (f"{name}-{side}", i, j))
-        return [self.array(f"{name}-{side}", (left.sizes, right.sizes), np.empty((0, 0))) for side in sides]
+            made = (f"{name}-block" if sides else name, i, j)
+            self.add(made, left.against(right, i, j), *block(i, j))
+            for number, _ in enumerate(sides):
+                self.tasks[names[number], i, j] = (_blocks.one_side, made, number)
+            if right is left and i != j:
+                for table in names:
+                    self.tasks[table, j, i] = (np.transpose, (table, i, j))
+        meta = np.empty((0, 0), np.float64 if device is None else np.float32)
+        return [self.array(table, (left.sizes, right.sizes), meta) for table in names]
 
     def combine(self, key: tuple[str, int], k: int, parts: list[tuple[Any, int]]) -> None:
         """Adds tasks that merge the neighbors found in blocks, `_AT_ONCE` at a time, as a tree."""
         groups = [parts[at : at + _AT_ONCE] for at in range(0, len(parts), _AT_ONCE)]
-        made = [key if len(groups) == 1 else (*key, len(parts), number) for number in range(len(groups))]
+        made = [
+            key if len(groups) == 1 else (*key, len(parts), number) for number in range(len(groups))
+        ]
         for new, group in zip(made, groups):
             found, sides = zip(*group)
             self.tasks[new] = (_blocks.nearest_of, k, list(sides), list(found))
@@ -242,7 +249,7 @@ class Job:
 
     def token(self, *parts: Any) -> str:
         """Returns a token of these inputs together with the model."""
-        known = [(part.keys, part.sizes) if isinstance(part, Rows) else part for part in parts]
+        known = [(part.keys, part.sizes) if isinstance(part, RowBlocks) else part for part in parts]
         # A self-join and a join of two equal sets differ: in a self-join, a row is not its own
         # neighbor.
         return str(tokenize(self.model, self.normalize, known, len({id(part) for part in parts})))
@@ -258,7 +265,7 @@ def _names(model: Any) -> Any:
         named = getattr(model, "feature_names_in_", None)
         return model._names(reset=False) if named is None else list(named)
     names = names_of_ground(model.points, model.cost, model.graph)
-    return names or (model._model.names if model.__sklearn_is_fitted__() else None)
+    return names or (model.model_.names if model.__sklearn_is_fitted__() else None)
 
 
 def _places(model: Any) -> Places:
@@ -273,35 +280,39 @@ def _places(model: Any) -> Places:
     return places_of_ground(model.points, model.cost, model.graph)
 
 
-def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
+def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> RowBlocks:
     """Returns rows in blocks; splits them unless they are already in blocks."""
     if isinstance(X, da.Array):
         return _of_array(X, chunks)
     if are_delayed(X):
         return _of_delayed(X, chunks, _blocks.of_size, "row")
     if hasattr(X, "__dask_graph__"):
-        kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
+        kind, hint = (
+            type(X).__name__,
+            "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks",
+        )
         raise TypeError(f"rows are of type {kind}; give {hint}")
     if are_clouds(X):
         clouds = clouds_of(X, empty=True)
         return _of_clouds(clouds, _sizes(len(clouds), chunks, workers, most))
     plain = table(unmapped(X, lambda: _places(model)), _names(model))
-    sizes = _sizes(plain.shape[0], chunks, workers, most)
-    name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
-    parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
-    return Rows([part.key for part in parts], tuple(sizes), parts, plain)
+    return _in_memory(plain, _sizes(plain.shape[0], chunks, workers, most), plain, plain)
 
 
 def are_delayed(X: Any) -> bool:
     """Checks whether `X` is a list of delayed blocks."""
-    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(block, Delayed) for block in X)
+    return (
+        isinstance(X, (list, tuple)) and bool(X) and all(isinstance(block, Delayed) for block in X)
+    )
 
 
-def _of_delayed(X: Any, chunks: Chunks, of_size: Callable[..., Any], called: str) -> Rows:
+def _of_delayed(X: Any, chunks: Chunks, of_size: Callable[..., Any], called: str) -> RowBlocks:
     if not isinstance(chunks, tuple) or len(chunks) != len(X):
-        raise ValueError(f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of {called}s of each")
+        raise ValueError(
+            f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of {called}s of each"
+        )
     sized = [delayed(of_size)(block, size, i) for i, (block, size) in enumerate(zip(X, chunks))]
-    return Rows([block.key for block in sized], chunks, sized, called=called)
+    return RowBlocks([block.key for block in sized], chunks, sized, called=called)
 
 
 def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ...]:
@@ -309,27 +320,40 @@ def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ..
     if chunks is None:
         return _blocks.square(count, workers, most)
     expected = "give a number of rows, -1 for all of them, or a tuple with the rows of every block"
-    if isinstance(chunks, Integral) and not isinstance(chunks, bool) and (chunks > 0 or chunks == -1):
+    if (
+        isinstance(chunks, Integral)
+        and not isinstance(chunks, bool)
+        and (chunks > 0 or chunks == -1)
+    ):
         return _blocks.sizes_of(count, count if chunks == -1 else int(chunks))
-    if not isinstance(chunks, tuple) or any(not isinstance(size, Integral) or size < 0 for size in chunks):
+    if not isinstance(chunks, tuple) or any(
+        not isinstance(size, Integral) or size < 0 for size in chunks
+    ):
         raise ValueError(f"chunks is {chunks!r}; {expected}")
     if sum(chunks) != count:
         raise ValueError(f"chunks are of {sum(chunks)} rows together; there are {count} rows")
     return chunks
 
 
-def _of_clouds(X: Clouds, sizes: tuple[int, ...]) -> Rows:
-    name = "clouds-" + tokenize(pickle.dumps(X), sizes)
-    starts = _blocks.starts(sizes)
-    blocks = [X[first : first + size] for first, size in zip(starts, sizes)]
+def _of_clouds(X: Clouds, sizes: tuple[int, ...]) -> RowBlocks:
+    return _in_memory(X, sizes, pickle.dumps(X), called="cloud")
+
+
+def _in_memory(
+    X: Any, sizes: tuple[int, ...], content: Any, plain: Any = None, called: str = "row"
+) -> RowBlocks:
+    """Splits rows or clouds in memory; `content` identifies them."""
+    name, blocks = f"{called}s-" + tokenize(content, sizes), _blocks.cut(X, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
-    return Rows([part.key for part in parts], tuple(sizes), parts, called="cloud")
+    return RowBlocks([part.key for part in parts], tuple(sizes), parts, plain, called)
 
 
-def _of_array(X: da.Array, chunks: Chunks) -> Rows:
+def _of_array(X: da.Array, chunks: Chunks) -> RowBlocks:
     if X.ndim != 2:
         raise ValueError(f"measures are the rows of a table, not an array of shape {X.shape}")
     if any(np.isnan(size) for size in X.chunks[0]):
-        raise ValueError("the blocks have unknown numbers of rows; `compute_chunk_sizes()` finds them out")
+        raise ValueError(
+            "the blocks have unknown numbers of rows; `compute_chunk_sizes()` finds them out"
+        )
     X = X.rechunk({0: X.chunks[0] if chunks is None else chunks, 1: -1})
-    return Rows([key for (key,) in X.__dask_keys__()], X.chunks[0], [X])
+    return RowBlocks([key for (key,) in X.__dask_keys__()], X.chunks[0], [X])

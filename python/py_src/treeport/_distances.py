@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -10,9 +9,10 @@ from scipy.cluster import hierarchy
 from scipy.linalg import eigh
 from scipy.spatial.distance import squareform
 
-from ._inputs import Floats, ids_of, texts
+from ._inputs import ids_of, texts
 from ._plot import axes
 from ._summary import Group, label
+from ._types import ArrayLike, Floats, Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +26,11 @@ MOST_ORDERED = 1000
 
 
 def plot_distances(
-    distances: Any,
+    distances: ArrayLike,
     kind: str = "heatmap",
     *,
-    labels: Optional[Sequence[Any]] = None,
-    colors: Any = None,
+    labels: Optional[Labels] = None,
+    colors: Optional[Labels] = None,
     ax: Optional[Axes] = None,
 ) -> Axes:
     """Draws a table of all distances, such as the result of `pairwise` or `unifrac`.
@@ -39,12 +39,14 @@ def plot_distances(
     ----------
     distances : DataFrame or array-like of shape (n, n)
     kind : {"heatmap", "mds", "dendrogram"}
-        A heatmap whose rows are ordered so that similar ones are neighbors; a map, by classical multidimensional
-        scaling; or a dendrogram of average linkage. With more than 40 rows, its lowest joins are closed.
+        A heatmap, ordered by a dendrogram; a map, by classical multidimensional scaling; or a
+        dendrogram of average linkage. With more than 40 rows, its lowest merges are collapsed.
     labels : sequence of length n, optional
-        Labels of the rows; by default the index of the DataFrame, or numbers. At most 60 are written.
+        Labels of the rows; by default the index of the DataFrame, or numbers. At most 60 are
+        written.
     colors : sequence of length n, optional
-        The group of every row, which determines the color of its mark or label. A Series is matched by its index.
+        The group of every row, which determines the color of its mark or label. A Series is matched
+        by its index.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -55,16 +57,18 @@ def plot_distances(
     Examples
     --------
     >>> import treeport as tp
-    >>> ax = tp.plot_distances([[0, 1, 4], [1, 0, 3], [4, 3, 0]], "dendrogram", labels=["cat", "dog", "bird"])
+    >>> ax = tp.plot_distances([[0, 1, 4], [1, 0, 3], [4, 3, 0]], "dendrogram", labels=["a", "b", "c"])
     >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['bird', 'dog', 'cat']
+    ['c', 'b', 'a']
     """
-    table = _table(distances)
+    table = checked_table(distances)
     kinds = {"heatmap": _heatmap, "mds": _map, "dendrogram": _dendrogram}
     if kind not in kinds:
         raise ValueError(f"kind is {kind!r}; it must be heatmap, mds or dendrogram")
     ids = ids_of(distances)
-    names = texts(range(len(table)) if labels is None and ids is None else ids if labels is None else labels)
+    names = texts(
+        range(len(table)) if labels is None and ids is None else ids if labels is None else labels
+    )
     groups = _groups(colors, ids)
     for what, given in (("labels", names), ("colors", groups)):
         if given is not None and len(given) != len(table):
@@ -72,18 +76,25 @@ def plot_distances(
     return kinds[kind](table, names, groups, ax)
 
 
-def _table(distances: Any) -> Floats:
-    """Validates a table of all distances."""
-    table = np.asarray(distances, dtype=np.float64)
+def checked_table(distances: Any) -> Floats:
+    """Validates a table of all distances, also a `DistanceMatrix` of scikit-bio."""
+    is_matrix = hasattr(distances, "ids") and hasattr(distances, "data")
+    table = np.asarray(distances.data if is_matrix else distances, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or len(table) < 2:
-        raise ValueError(f"the distances have shape {table.shape}, expected (n, n): all within one set")
+        raise ValueError(
+            f"the distances have shape {table.shape}, expected (n, n): all within one set"
+        )
     if not np.isfinite(table).all():
         i, j = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(f"the distance of rows {i} and {j} is {table[i, j]}; distances must be finite")
+        raise ValueError(
+            f"the distance of rows {i} and {j} is {table[i, j]}; distances must be finite"
+        )
     off = np.abs(table - table.T)
     if off.max() > 1e-9 * np.abs(table).max():
         i, j = np.unravel_index(int(off.argmax()), off.shape)
-        raise ValueError(f"rows {i} and {j} are {table[i, j]} apart, and {table[j, i]} the other way round")
+        raise ValueError(
+            f"rows {i} and {j} are {table[i, j]} apart, and {table[j, i]} in the other order"
+        )
     symmetric: Floats = (table + table.T) / 2
     np.fill_diagonal(symmetric, 0.0)
     return symmetric
@@ -106,7 +117,9 @@ def _by_index(colors: Any, ids: Any) -> Any:
         raise ValueError(f"colors have no entry for {missing[0]}")
     if colors.index.has_duplicates:
         twice = colors.index[colors.index.duplicated()][0]
-        raise ValueError(f"colors have two entries for {twice}; give them in the order of the rows, as a list")
+        raise ValueError(
+            f"colors have two entries for {twice}; give them in the order of the rows, as a list"
+        )
     return colors.loc[list(ids)]
 
 
@@ -123,7 +136,9 @@ def _legend(ax: Axes, groups: list[str], **place: Any) -> None:
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"marker": "o", "linestyle": ""}
-    marks = [Line2D([], [], color=color, label=group, **dot) for group, color in _palette(groups).items()]
+    marks = [
+        Line2D([], [], color=color, label=group, **dot) for group, color in _palette(groups).items()
+    ]
     ax.legend(handles=marks, frameon=False, fontsize=9, handletextpad=0.2, **place)
 
 
@@ -137,11 +152,15 @@ def _color_ticks(ticks: Any, order: Any, groups: Optional[list[str]]) -> None:
 
 def _linkage(table: Floats, ordered: bool) -> Floats:
     best = ordered and len(table) <= MOST_ORDERED
-    joined: Floats = hierarchy.linkage(squareform(table, checks=False), "average", optimal_ordering=best)
+    joined: Floats = hierarchy.linkage(
+        squareform(table, checks=False), "average", optimal_ordering=best
+    )
     return joined
 
 
-def _heatmap(table: Floats, names: list[str], groups: Optional[list[str]], ax: Optional[Axes]) -> Axes:
+def _heatmap(
+    table: Floats, names: list[str], groups: Optional[list[str]], ax: Optional[Axes]
+) -> Axes:
     order = hierarchy.leaves_list(_linkage(table, True))
     few = len(names) <= MOST_LABELS
     side = float(np.clip(0.17 * len(names), 3.6, 8.0)) if few else 6.0
@@ -182,7 +201,14 @@ def _map(table: Floats, names: list[str], groups: Optional[list[str]], ax: Optio
     ax = axes(ax, 6.4, 5.2, "plot_distances")
     places = scaled(table)
     color = "C0" if groups is None else [_palette(groups)[group] for group in groups]
-    ax.scatter(places[:, 0], places[:, 1], s=26 if len(places) <= 300 else 9, c=color, linewidths=0, alpha=0.85)
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=26 if len(places) <= 300 else 9,
+        c=color,
+        linewidths=0,
+        alpha=0.85,
+    )
     ax.margins(0.12)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xlabel("coordinate 1")
@@ -209,7 +235,14 @@ def _write_beside(ax: Axes, places: Floats, names: list[str]) -> None:
     for place, name in zip(places, names):
         for offset, across, up in sides:
             text = ax.annotate(
-                name, place, xytext=offset, textcoords="offset points", ha=across, va=up, fontsize=8, color="0.25"
+                name,
+                place,
+                xytext=offset,
+                textcoords="offset points",
+                ha=across,
+                va=up,
+                fontsize=8,
+                color="0.25",
             )
             box = text.get_window_extent()
             inside = frame.containsx(box.x0) and frame.containsx(box.x1) and frame.containsy(box.y0)
@@ -219,7 +252,9 @@ def _write_beside(ax: Axes, places: Floats, names: list[str]) -> None:
             text.remove()
 
 
-def _dendrogram(table: Floats, names: list[str], groups: Optional[list[str]], ax: Optional[Axes]) -> Axes:
+def _dendrogram(
+    table: Floats, names: list[str], groups: Optional[list[str]], ax: Optional[Axes]
+) -> Axes:
     ax = axes(ax, 7.0, 1.0 + 0.2 * max(min(len(names), MOST_ROWS), 8), "plot_distances")
     joined = _linkage(table, True)
     closed = {"truncate_mode": "lastp", "p": MOST_ROWS} if len(names) > MOST_ROWS else {}
@@ -227,12 +262,16 @@ def _dendrogram(table: Floats, names: list[str], groups: Optional[list[str]], ax
     rows = hierarchy.dendrogram(joined, orientation="left", ax=ax, **quiet, **closed)["leaves"]
     nodes = hierarchy.to_tree(joined, rd=True)[1]
     within = [nodes[row].pre_order() for row in rows]
-    said = [label(Group(row, len(leaves), 0.0, leaves[:2]), names) for row, leaves in zip(rows, within)]
+    said = [
+        label(Group(row, len(leaves), 0.0, leaves[:2]), names) for row, leaves in zip(rows, within)
+    ]
     ax.set_yticklabels(said, fontsize=8)
     if groups is not None:
         mixed = [len({groups[leaf] for leaf in leaves}) > 1 for leaves in within]
         ticks = [tick for tick, several in zip(ax.get_yticklabels(), mixed) if not several]
-        _color_ticks(ticks, [leaves[0] for leaves, several in zip(within, mixed) if not several], groups)
+        _color_ticks(
+            ticks, [leaves[0] for leaves, several in zip(within, mixed) if not several], groups
+        )
         _legend(ax, groups, loc="upper left")
     ax.set_xlabel("distance at which they are joined")
     ax.tick_params(axis="y", length=0)

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, TypedDict, Union
+from typing import Any, Optional
 
 from . import _core
-from ._inputs import Floats, threads_of
+from ._inputs import threads_of
 from ._progress import bar
 from ._tree_over_clouds import takes_clouds
-
-class Calibration(TypedDict):
-    """Calibration of the levels of `estimate`.
-
-    The fields are the factor of each level; `levels`, the level whose value each level returns
-    (itself, or a lower level with a smaller error); `mean_of_plans`, whether "flow" averages its
-    plans; `flow_width`, its narrowest interval; and the weights of the lower and the upper bound in
-    the values of "flow" and "arcs", if both bounds are computed.
-    """
-
-    tree: float
-    flow: float
-    arcs: float
-    exact: float
-    levels: list[str]
-    mean_of_plans: bool
-    flow_width: float
-    flow_blend: Optional[list[float]]
-    arcs_blend: list[float]
+from ._types import Accuracy, AnyMeasures, Floats
 
 
 class Estimates:
@@ -36,22 +18,24 @@ class Estimates:
     verbose: bool
 
     @takes_clouds
-    def estimate(self, A: Any, B: Any, accuracy: Union[str, float] = "flow") -> Floats:
-        """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
+    def estimate(self, A: AnyMeasures, B: AnyMeasures, accuracy: Accuracy = "flow") -> Floats:
+        """Estimates the exact transport distance of row i of `A` to row i of `B`, at some accuracy.
 
-        Some of the exact distances of `fit` calibrate every level (`calibration_`), so that "tree" is `paired` times a factor.
-        If a level has a larger error on them than a lower level, it returns the value of the lower level. Files keep
-        the calibration: `treeport estimate` gives the same values for a saved model. Small supports are solved exactly at any
-        level above "tree", because that is faster.
+        Some of the exact distances of `fit` calibrate every level (`calibration_`), so that "tree"
+        is `paired` times a factor. If a level has a larger error on them than a lower level, it
+        returns the value of the lower level. Files store the calibration: `treeport estimate` gives
+        the same values for a saved model. At levels above "tree", small supports are solved
+        exactly, because that is faster.
 
         Parameters
         ----------
         A, B : array-like or sparse of shape (n_measures, n_points)
         accuracy : {"tree", "flow", "arcs", "exact"} or float
-            "tree" takes the distance of the trees; "flow" takes the true cost of their plans; "arcs" takes a value between
-            the bounds that a few Sinkhorn sweeps prove, and does not use the trees; "exact" solves the problem. A number is a
-            certified relative error: a pair is tried at "flow" if its plans are likely to be enough, then
-            at "arcs", and is solved exactly if neither proves the error.
+            "tree" is the distance of the trees; "flow" the true cost of their plans; "arcs" a value
+            between the bounds of a few Sinkhorn iterations, without the trees; "exact" solves the
+            problem. A number is a certified relative error: a pair is tried at "flow" if its plans
+            are likely to suffice, then at "arcs", and is solved exactly if neither certifies the
+            error.
 
         Returns
         -------
@@ -73,15 +57,16 @@ class Estimates:
 
     @takes_clouds
     def bounds(
-        self, A: Any, B: Any, accuracy: Union[str, float] = "flow"
+        self, A: AnyMeasures, B: AnyMeasures, accuracy: Accuracy = "flow"
     ) -> tuple[Floats, Floats]:
-        """Certified bounds of the exact transport distance of row i of `A` to row i of `B`.
+        """Computes certified bounds of the exact distance of row i of `A` to row i of `B`.
 
-        The upper bound is the cost of a plan. The lower bound comes from feasible dual potentials: at "flow" the mean of
-        those of the trees, at "arcs" those of a few Sinkhorn sweeps, whose bounds are much closer on maps. "tree" and
-        "flow" also use single linkage, which is never above the ground metric, and the distance between the two
-        centroids. Bounds are more work than an estimate, so larger supports are solved exactly than in `estimate`. An `estimate`
-        may lie outside of these bounds.
+        The upper bound is the cost of a plan. The lower bound comes from feasible dual potentials:
+        at "flow" the mean of those of the trees, at "arcs" those of a few Sinkhorn iterations,
+        whose bounds are much tighter in the plane. "tree" and "flow" also use single linkage, which
+        is never above the ground metric, and the distance between the two centroids. Bounds take
+        longer than an estimate, so larger supports are solved exactly than in `estimate`. An
+        `estimate` may lie outside of these bounds.
 
         Parameters
         ----------
@@ -112,7 +97,9 @@ class Estimates:
         left, right = self._measures(A), self._measures(B)
         estimator = self._estimator(threads)
         with bar("bounding" if bounds else "estimating", self.verbose) as report:
-            return estimator.paired(accuracy, left, right, bounds, threads, report)
+            return estimator.paired(
+                accuracy, left, right, bounds=bounds, threads=threads, report=report
+            )
 
     def _estimator(self, threads: int) -> _core.Estimator:
         raise NotImplementedError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
@@ -17,16 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._clouds import Clouds
-from ._estimates import Calibration, Estimates
+from ._estimates import Estimates
+from ._extended import check_estimator
 from ._forest import Forest
 from ._ground import check_period, coordinates, ground_of, names_of_ground, places_for, with_metrics
-from ._extended import check_estimator
 from ._inputs import (
-    Floats,
-    Integers,
     Measures,
     Places,
-    Seed,
     are_mappings,
     ids_of,
     measures_of,
@@ -45,15 +43,35 @@ from ._options import FIT_OPTIONS, parameters
 from ._progress import bar
 from ._results import framed, moves
 from ._samples import sampling_of
+from ._space import check_space, fitted, has_many_points, labels_of, raw_of, solved_pairs
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
-from ._tree_over_clouds import takes_clouds, rows_of_fit
+from ._tree_over_clouds import rows_of_fit, takes_clouds
+from ._types import (
+    AnyMeasures,
+    ArrayLike,
+    Distances,
+    Floats,
+    GraphLike,
+    Integers,
+    Masses,
+    MeasuresLike,
+    Path,
+    Period,
+    PlanOrTable,
+    Seed,
+    Table,
+)
 
 if TYPE_CHECKING:
+    import torch
     from distributed import Client
 
     from ._torch import TreeDistance
 
+
+# Parameters that "auto" reads for clouds without a tree.
+_OF_CLOUDS = ("metric", "period", "weight", "method", "n_pairs", "budget", "scale")
 
 # The parameters that define the ground metric.
 _GROUND = frozenset(("points", "cost", "graph", "metric", "period", "weight"))
@@ -77,43 +95,55 @@ class TreeWasserstein(  # type: ignore[misc]
     """Learns a tree over points whose transport distances are those of the points' own metric.
 
     A measure is a row of masses at the points: a document as counts of words, a sample as counts of
-    species. With `normalize`, every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
-    a tree from them. After that, a distance takes time linear in the supports of its two rows.
+    species. With `normalize`, every row is divided by its total first. `fit` solves some pairs of
+    rows exactly and learns a tree from them. After that, a distance takes time linear in the
+    supports of its two rows.
 
-    `fit` reads points, costs and graphs once. If you change an array in place afterwards, `estimate`, `bounds` and `score`
-    do not see the change until `fit` or ``set_params(points=…)`` reads the array again.
+    `fit` reads points, costs and graphs once. If you change an array in place afterwards,
+    `estimate`, `bounds` and `score` do not see the change until `fit` or ``set_params(points=…)``
+    reads the array again.
 
-    The method "auto" is the recommended method for a single tree. It starts with the first tree,
-    fits its edges to the distances of points, learns an additive tree from the better of the two,
-    and fits the edges to the exact distances of measures. Held-out exact distances choose the best
-    of the four trees (`stage_`). "learned-forest" is the best mean of
-    several trees. Labels are exact distances, never classes. Methods with a quadtree, and "kmeans", need `points`.
+    The method "tree" starts with the first tree, fits its edges to the distances of points, learns
+    an additive tree from the better of the two, and fits the edges to the exact distances of
+    measures. Held-out exact distances choose the best of the four trees (`stage_`). "slices" is a
+    forest of paths and clusters: on maps, networks and coordinates in few dimensions it has half
+    the error, and a pair takes several times as long. "auto" fits both, and keeps "slices" if their
+    error on the held-out distances is at most nine tenths of that of the tree.
+    For `Clouds`, "space" needs no tree over their points: it compares them along lines and in cells
+    of the whole space, new clouds as well as those of the fit. "auto" takes it if its
+    expected error is below that of the tree, or the clouds have more than 5,000 points; an option
+    of trees asks for a tree. "lifted" adds the costs of plans: half the error, certified `bounds`, and
+    several times the time; "rg" is the regression of Nguyen, Nguyen, Ho (2026), for comparison.
+    "learned-forest" is the mean of several learned trees. Labels are exact distances, never
+    classes. Methods with a quadtree, and "kmeans", need `points`.
 
-    If an option is `None`, the method chooses the default named below. An option that the method does not read
-    is ignored, with a warning.
+    If an option is `None`, the method chooses the default named below. An option that the method
+    does not read is ignored, with a warning.
 
     Parameters
     ----------
     points : array-like of shape (n_points, n_dimensions), optional
-        Coordinates of the points; an AnnData object stands for its ``obsm["X_pca"]``, or else its first
-        entry of `obsm`. Give at most one of `points`, `cost` and `graph`. With none of them, all points
-        are at distance one from each other.
+        Coordinates of the points; an AnnData object stands for its ``obsm["X_pca"]``, or else its
+        first entry of `obsm`. Give at most one of `points`, `cost` and `graph`. With none of them,
+        all points are at distance one from each other.
     cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
         Distances between the points, square or condensed.
     graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
         Edge weights of an undirected graph; distances are shortest paths.
     weight : str or None
-        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge length 1.
+        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge
+        length 1.
     metric : {metrics}
         The distance between two points.
     period : float or sequence of float or None, optional
         The period of all coordinates of `points`, or of each, as for `emd`.
     max_points : int, optional
-        Only for a fit to `Clouds`: the largest number of points of the tree. If there are more, this many are drawn at random, and every
-        other point counts as the nearest of them (`slack_`).
+        Only for a fit to `Clouds`: the largest number of points of the tree. If there are more,
+        this many are drawn at random, and every other point counts as the nearest of them
+        (`slack_`).
     normalize : bool
-        Whether to divide every row by its total first, in `fit` and in all other methods. With `False`, masses are used as they
-        are, and totals have to be equal.
+        Whether to divide every row by its total first, in `fit` and in all other methods. With
+        `False`, masses are used as they are, and totals have to be equal.
     {options}
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives a different tree every time.
@@ -124,42 +154,53 @@ class TreeWasserstein(  # type: ignore[misc]
 
     Attributes
     ----------
+    model_ : Tree or Forest
+        The tree or the forest, for measures that should not be normalized and for all methods of
+        both.
     tree_ : Tree
-        The tree itself, for measures that should not be normalized, and for everything else a tree can do. Missing
-        if the method gives a forest.
+        The tree. Missing if the method gives a forest, as "auto" may; "tree" always gives a tree.
     forest_ : Forest
         The trees and their weights, if the method gives several.
     calibration_ : dict or None
-        What exact distances tell `estimate` about its levels: a factor for each, and a few more facts. `None` for
-        a model that was read from a file without a calibration.
+        Calibration of the levels of `estimate` by exact distances: a factor for each level, and a
+        few more figures. `None` for a model from a file without a calibration.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
-        Loss on the training pairs: at the start, then after every epoch; empty if nothing is learned.
+        Loss on the training pairs: at the start, then after every epoch; empty if nothing is
+        learned.
     validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
         The same on the validation pairs, NaN if there are none.
     best_epoch_ : int
-        The epoch from which the tree is.
-    stage_ : {"start", "points", "learned", "edges"} or None
-        The stage of "auto" from which the tree is; `None` for other methods.
+        The epoch of the tree.
+    stage_ : {"start", "points", "learned", "edges", "slices"} or None
+        The stage of "auto" or "tree" that produced the model; `None` for other methods.
     stage_errors_ : dict of str to float
-        Mean relative error of every stage on the held-out exact distances, after one factor; empty for other methods.
+        Mean relative error of every stage on the held-out exact distances, after one factor; empty
+        for other methods.
     method_ : str
         The method that was fitted.
     n_pairs_ : int
         Number of pairs that the model was fitted to.
     points_ : ndarray of shape (n_points, n_dimensions)
         After a fit to `Clouds`: the points of the tree.
+    space_ : object
+        After a fit to `Clouds` without a tree (`method_` "space", "lifted" or "rg"), in place of
+        `tree_`: has the attributes `method`, `metric`, `dim`, and `error`, the mean relative error
+        that cross-validation expects of new clouds.
     slack_ : float
-        After a fit to `Clouds`: the mean distance from the mass of a cloud to the points of the tree; 0 unless `max_points` leaves some out. The
-        distance of two clouds is off by at most the sum of theirs.
+        After a fit to `Clouds`: the mean distance from the mass of a cloud to the points of the
+        tree; 0 unless `max_points` leaves some out. The distance of two clouds is off by at most
+        the sum of theirs.
     support_ : int
         Number of points of a measure: the median over those of the fit.
     sampling_ : dict or None
-        After a fit to sampled groups of cells (``Measures.from_anndata(…, n_cells=500)``): "null_distance", the mean distance between two
-        such samples of one group (or two halves of a small one), and "error", the mean relative error on whole groups. `None` after other fits.
+        After a fit to sampled groups of cells (``Measures.from_anndata(…, n_cells=500)``):
+        "null_distance", the mean distance between two such samples of one group (or two halves of a
+        small one), and "error", the mean relative error on whole groups. `None` after other fits.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
-        Names of the points, if the columns given to `fit` have names: those of a DataFrame, a `biom.Table` or `Measures`.
+        Names of the points, if the columns given to `fit` have names: those of a DataFrame, a
+        `biom.Table` or `Measures`.
 
     Examples
     --------
@@ -169,24 +210,25 @@ class TreeWasserstein(  # type: ignore[misc]
     >>> words = rng.normal(size=(30, 2))
     >>> documents = rng.integers(0, 2, size=(40, 30))
     >>> tw = tp.TreeWasserstein(points=words).fit(documents)
-    >>> exact = tp.emd(documents[0] / documents[0].sum(), documents[1] / documents[1].sum(), points=words)
+    >>> a, b = (document / document.sum() for document in documents[:2])
+    >>> exact = tp.emd(a, b, points=words)
     >>> bool(abs(tw.distance(documents[0], documents[1]) - exact) < 0.3 * exact)
     True
-    >>> tw.transform(documents).shape
-    (40, 59)
+    >>> tw.transform(documents).shape == (40, tw.model_.n_nodes)
+    True
     """
 
     _made: _Made
 
     def __init__(
         self,
-        points: Any = None,
+        points: Optional[ArrayLike] = None,
         *,
-        cost: Any = None,
-        graph: Any = None,
+        cost: Optional[ArrayLike] = None,
+        graph: Optional[GraphLike] = None,
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
-        period: Any = None,
+        period: Optional[Period] = None,
         max_points: Optional[int] = None,
         normalize: bool = True,
         method: str = "auto",
@@ -209,12 +251,12 @@ class TreeWasserstein(  # type: ignore[misc]
         n_jobs: Optional[int] = None,
         verbose: bool = False,
     ) -> None:
-        self.points = points
-        self.cost = cost
-        self.graph = graph
+        self.points: Any = points
+        self.cost: Any = cost
+        self.graph: Any = graph
         self.weight = weight
         self.metric = metric
-        self.period = period
+        self.period: Any = period
         self.max_points = max_points
         self.normalize = normalize
         self.method = method
@@ -239,29 +281,31 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: AnyMeasures,
+        y: object = None,
         *,
-        pairs: Any = None,
-        distances: Any = None,
+        pairs: Optional[ArrayLike] = None,
+        distances: Optional[ArrayLike] = None,
         client: Optional[Client] = None,
     ) -> TreeWasserstein:
         """Learns a tree.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points), list of dict, or Clouds
-            One measure per row, or a list with one ``{name: mass}`` per measure. Names are nodes of a networkx graph or rows of a DataFrame
-            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` refers to row numbers. `Clouds` bring their own
-            points: all of them, or `max_points` of them, are the points of the tree. Later you can ask about other clouds, too.
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_measures, n_points)
+            One measure per row, or a list with one ``{name: mass}`` per measure. An AnnData or a
+            `biom.Table` has rows, too. Names are nodes of a networkx graph or rows of a DataFrame
+            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs`
+            refers to row numbers. `Clouds` bring their own points: all of them, or `max_points` of
+            them, are the points of the tree. Later you can ask about other clouds, too.
         y : ignored
         pairs : array-like of int of shape (n_pairs, 2), optional
             Rows whose distances are known.
         distances : array-like of shape (n_pairs,), optional
             The exact distances of `pairs`. By default, `n_pairs` random pairs are solved exactly.
         client : distributed.Client, optional
-            A Dask cluster that solves the random pairs. The tree is learned on this machine, and is the same
-            (`treeport.dask`).
+            A Dask cluster that solves the random pairs. The tree is learned on this machine, and is
+            the same (`treeport.dask`).
 
         Returns
         -------
@@ -275,81 +319,114 @@ class TreeWasserstein(  # type: ignore[misc]
             from .dask import current
 
             client = current(client)
-        for stale in ("points_", "slack_", "_net", "_fitted_rows", "_extension"):
+        for stale in ("points_", "slack_", "_net", "_fitted_rows", "_extension", "space_"):
             self.__dict__.pop(stale, None)
-        if isinstance(X, Clouds):
-            X = rows_of_fit(self, X)
-        given, X = X, self._rows(X, reset=True)
+        space = None
+        if _core.Space.has_method(self.method) or self._tries_space(X, client):
+            check_space(self, X, client)
+            clouds = raw_of(self, X)
+            if pairs is None:
+                pairs, distances = solved_pairs(self, clouds)
+            labels = labels_of(clouds, pairs, distances)
+            space = fitted(self, clouds, labels)
+            if self.method != "auto" or has_many_points(X):
+                return self._keep_space(space, labels)
+        given = rows_of_fit(self, X) if isinstance(X, Clouds) else X
+        rows, data = self._rows(given, reset=True), None
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
-        data, X = None, X if pairs is not None else self._with_mass(X)
-        if pairs is not None:  # before the metric, which may take long
-            known = np.require(np.ravel(distances), np.float64, "A")
-            data = _core.Labelled(self._checked(X), pairs_of(pairs), known)
+        if pairs is None:
+            rows = self._with_mass(rows)
+        else:  # before the metric, which may take long
+            known: Any = distances
+            known = np.require(np.ravel(known), np.float64, "A")
+            data = _core.Labeled(self._checked(rows), pairs_of(pairs), known)
         self.__dict__.pop("_made", None)  # its arrays may have changed in place
         ground, options = self._ground(), self._options(seed)
         for unread in _core.check_options(ground, options):  # before the pairs are solved
             warnings.warn(unread, UserWarning, stacklevel=2)
+        seconds = None
         if data is None:
-            data = self._sampled(X, seed, False, client)
+            begun = time.perf_counter()
+            data = self._sampled(rows, seed, False, client)
+            seconds = time.perf_counter() - begun
+        costly = _core.costly_fit(ground, data, options, seconds=seconds)
+        if costly is not None:
+            warnings.warn(f"{costly}, with tp.emd_pairwise", UserWarning, stacklevel=2)
         with bar("fitting", self.verbose) as report:
-            raw, curves, stages = _core.fit(ground, data, options, threads, report)
+            raw, curves, stages = _core.fit(ground, data, options, threads=threads, report=report)
         self.method_ = self.method
         self.n_pairs_ = len(data)
         self.support_ = data.support
         self._set_model(raw)
         self.loss_curve_, self.validation_loss_curve_, self.best_epoch_ = curves
         self.stage_, self.stage_errors_ = stages[0], dict(stages[1])
-        self.calibration_: Optional[Calibration]
+        self.calibration_: Optional[_core._Calibration]
         with bar("calibrating", self.verbose) as report:
-            self.calibration_ = _core.calibration(ground, raw, data, threads, report)
+            self.calibration_ = _core.calibration(ground, raw, data, threads=threads, report=report)
         self._made = self._made._replace(estimator=None)
         self.sampling_ = sampling_of(self, given)
+        if space is not None and space.error < self.stage_errors_.get(self.stage_ or "", np.inf):
+            return self._keep_space(space, labels)
+        return self
+
+    def _tries_space(self, X: Any, client: Any) -> bool:
+        """Returns whether "auto" compares a tree with lines and cells of the space: for clouds, unless
+        an option of trees is given."""
+        given = [name for name in (*FIT_OPTIONS, "max_points", *_GROUND) if name not in _OF_CLOUDS]
+        return (
+            isinstance(X, Clouds)
+            and self.method == "auto"
+            and self.metric != "sqeuclidean"
+            and client is None
+            and all(getattr(self, name) is None for name in given)
+        )
+
+    def _keep_space(self, space: _core.Space, labels: _core.Labeled) -> TreeWasserstein:
+        """Sets the model of clouds, and deletes the tree."""
+        stale = ("tree_", "forest_", "stage_", "stage_errors_", "calibration_", "loss_curve_")
+        more = ("points_", "slack_", "_net", "_fitted_rows", "_from_file", "_made", "best_epoch_")
+        for name in (*stale, *more, "validation_loss_curve_", "sampling_"):
+            self.__dict__.pop(name, None)
+        self.space_, self.method_ = space, space.method
+        self.n_pairs_, self.support_, self.n_features_in_ = len(labels), labels.support, space.dim
         return self
 
     @takes_clouds
-    def distance(self, a: Any, b: Any) -> float:
-        """Tree distance between two measures; with `normalize`, each is divided by its total first.
+    def distance(self, a: Masses, b: Masses) -> float:
+        """Computes the tree distance between two measures; with `normalize`, of their shares.
 
         For a forest, this distance and those of all other methods are weighted means of its trees.
 
         Parameters
         ----------
-        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
+        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
         """
         check_is_fitted(self)
-        return self._model.distance(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
+        return self.model_.distance(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
 
     @takes_clouds
-    def paired(self, A: Any, B: Any) -> Floats:
-        """Tree distance of row i of `A` to row i of `B`, for every i.
-
-        Parameters
-        ----------
-        A, B : array-like or sparse of shape (n_measures, n_points)
-
-        Returns
-        -------
-        distances : ndarray of shape (n_measures,)
-        """
+    def paired(self, A: AnyMeasures, B: AnyMeasures) -> Floats:
+        """Computes tree distances of row i of `A` to row i of `B`, like `Tree.paired`."""
         left, right = self._measures(A), self._measures(B)
-        return self._model._raw.paired(left, right, threads_of(self.n_jobs))
+        return self.model_._raw.paired(left, right, threads_of(self.n_jobs))
 
     @takes_clouds
     def pairwise(
-        self, A: Any, B: Any = None, *, out: Any = None, device: Optional[str] = None
-    ) -> Any:
-        """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
+        self,
+        A: AnyMeasures,
+        B: Optional[AnyMeasures] = None,
+        *,
+        out: Optional[Table] = None,
+        device: Optional[str] = None,
+    ) -> Distances:
+        """Computes tree distances of all rows of `A` to all rows of `B`, or of `A`.
 
-        scikit-learn takes this table with ``metric="precomputed"``.
+        scikit-learn accepts this table with ``metric="precomputed"``.
 
         Parameters
         ----------
-        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_a, n_points)
-        B : the same, of shape (n_b, n_points), optional
-        out : ndarray of float64 and of the shape of the result, optional
-            The array for the result, which is filled block by block: see `Tree.pairwise`.
-        device : str, optional
-            "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
+        A, B, out, device
+            As for `Tree.pairwise`.
 
         Returns
         -------
@@ -358,83 +435,64 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
         if device is not None or not processes():
-            distances = table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
+            distances = table_of(
+                self.model_._raw, left, right, out, threads_of(self.n_jobs), device
+            )
         else:
             rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
-            distances = spread_table(self._model, self.normalize, rows[0], rows[1], room_for(left, right, out))
+            distances = spread_table(
+                self.model_, self.normalize, rows[0], rows[1], room_for(left, right, out)
+            )
         if out is not None or device is not None:
             return distances
         return framed(distances, ids_of(A), ids_of(A if B is None else B))
 
-    def cross(self, A: Any, B: Any, *, out: Any = None, device: Optional[str] = None) -> Any:
-        """Tree distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
-
-        Parameters
-        ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points)
-        out, device
-            As for `pairwise`.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_a, n_b)
-        """
-        return self.pairwise(A, B, out=out, device=device)
+    def cross(self, A: AnyMeasures, B: AnyMeasures, **options: Any) -> Distances:
+        """Computes ``pairwise(A, B, **options)``."""
+        return self.pairwise(A, B, **options)
 
     @takes_clouds
     def kneighbors(
-        self, A: Any, B: Any = None, n_neighbors: int = 10, *, device: Optional[str] = None
-    ) -> tuple[Any, Integers]:
-        """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the tree's distances.
+        self,
+        A: AnyMeasures,
+        B: Optional[AnyMeasures] = None,
+        n_neighbors: int = 10,
+        *,
+        device: Optional[str] = None,
+    ) -> tuple[Distances, Integers]:
+        """Finds the rows of `B` nearest to each row of `A`, or the nearest other rows of `A`.
 
         Parameters
         ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points), optional
-        n_neighbors : int
-            How many; all if there are fewer.
-        device : str, optional
-            "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
+        A, B, n_neighbors, device
+            As for `Tree.kneighbors`.
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_neighbors)
-            In ascending order.
-        numbers : ndarray of int64 of shape (n_a, n_neighbors)
-            Rows of `B`, or of `A`. Of equal distances, the lower number comes first.
+        distances, numbers : ndarray of shape (n_a, n_neighbors)
+            As for `Tree.kneighbors`.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
         threads = threads_of(self.n_jobs)
-        return nearest_of(self._model._raw, left, right, n_neighbors, threads, device)
+        return nearest_of(self.model_._raw, left, right, n_neighbors, threads, device)
 
     @takes_clouds
-    def coupling(self, a: Any, b: Any, *, table: bool = False) -> Any:
-        """Returns a transport plan of the tree or the forest: see `Tree.coupling`.
+    def coupling(self, a: Masses, b: Masses, *, table: bool = False) -> PlanOrTable:
+        """Returns a transport plan of the tree or the forest, like `Tree.coupling`.
 
-        Parameters
-        ----------
-        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
-        table : bool
-            Whether to return a table of moves in place of a sparse array: see `Tree.coupling`.
-
-        Returns
-        -------
-        plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-            Rows sum to `a` and columns to `b`; with `normalize`, to these divided by their totals.
-        """
+        With `normalize`, rows sum to `a` and columns to `b` divided by their totals."""
         check_is_fitted(self)
-        plan = self._model.coupling(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
+        plan = self.model_.coupling(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
         names = self._places().names if table else None
         return moves(plan, names, names) if table else plan
 
     @takes_clouds
-    def transform(self, X: Any) -> sparse.csr_array:
-        """Sparse rows whose Manhattan distances are the tree distances.
+    def transform(self, X: AnyMeasures) -> sparse.csr_array:
+        """Computes sparse rows whose Manhattan distances are the tree distances.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
 
         Returns
         -------
@@ -443,19 +501,20 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         check_is_fitted(self)
         refuse_frames(self)
-        X = self._rows(X, reset=False)
-        return embedded(self._model, self.normalize, X, threads_of(self.n_jobs))
+        rows = self._rows(X, reset=False)
+        return embedded(self.model_, self.normalize, rows, threads_of(self.n_jobs))
 
     @takes_clouds
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean relative error against exact transport; 0 is perfect.
+    def score(self, X: AnyMeasures, y: Optional[AnyMeasures] = None) -> float:
+        """Returns minus the mean relative error against exact transport; 0 is perfect.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_measures, n_points)
         y : array-like or sparse of shape (n_measures, n_points), optional
-            A second set of measures: row i of `X` is compared with row i of `y`. By default, `n_pairs`
-            new random pairs of rows of `X` are compared. Anything with one axis, such as class labels, is ignored.
+            A second set of measures: row i of `X` is compared with row i of `y`. By default,
+            `n_pairs` new random pairs of rows of `X` are compared. Anything with one axis, such as
+            class labels, is ignored.
 
         Returns
         -------
@@ -473,35 +532,46 @@ class TreeWasserstein(  # type: ignore[misc]
             own = (np.random.Generator, np.random.RandomState)
             seed = 0 if isinstance(self.random_state, own) else self.random_state
             data = self._sampled(self._with_mass(X), seed_of(seed), True, client)
-        return -data.error(self._model._raw, threads_of(self.n_jobs))
+        return -data.error(self.model_._raw, threads_of(self.n_jobs))
 
-    def _sampled(self, X: Any, seed: int, test: bool, client: Optional[Client]) -> _core.Labelled:
+    def _sampled(self, X: Any, seed: int, test: bool, client: Optional[Client]) -> _core.Labeled:
         """Draws random pairs of rows and computes their exact distances."""
         measures = self._checked(X)
         ground, threads, count = self._ground(), threads_of(self.n_jobs), self.n_pairs
         with bar("exact distances", self.verbose) as report:
             if self.budget is not None and not test:
-                count = _core.Labelled.count_within(ground, measures, self.budget, seed, threads, report)
+                count = _core.Labeled.count_within(
+                    ground, measures, seconds=self.budget, seed=seed, threads=threads, report=report
+                )
             if client is None and not processes():
-                return _core.Labelled.sample(ground, measures, count, seed, test, threads, report)
-        pairs = _core.sample_pairs(count, len(measures), seed, test)
-        return self._labelled(X, measures, pairs, client)
+                return _core.Labeled.sample(
+                    ground,
+                    measures,
+                    count=count,
+                    seed=seed,
+                    test=test,
+                    threads=threads,
+                    report=report,
+                )
+        pairs = _core.sample_pairs(count=count, measures=len(measures), seed=seed, test=test)
+        return self._labeled(X, measures, pairs, client)
 
-    def _paired(self, X: Any, y: Any, client: Optional[Client]) -> _core.Labelled:
+    def _paired(self, X: Any, y: Any, client: Optional[Client]) -> _core.Labeled:
         """Computes exact distances of row i of one set to row i of another."""
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"{X.shape[0]} measures cannot be paired with {y.shape[0]}")
         if client is not None or processes():
             both = stacked(X, y)
             pairs = np.arange(2 * X.shape[0]).reshape(2, -1).T
-            return self._labelled(both, measures_of(both, self.normalize), pairs, client)
+            return self._labeled(both, measures_of(both, self.normalize), pairs, client)
         left, right = measures_of(X, self.normalize), measures_of(y, self.normalize)
         with bar("exact distances", self.verbose) as report:
-            return _core.Labelled.paired(self._ground(), left, right, threads_of(self.n_jobs), report)
+            threads = threads_of(self.n_jobs)
+            return _core.Labeled.paired(self._ground(), left, right, threads=threads, report=report)
 
-    def _labelled(
+    def _labeled(
         self, X: Any, measures: _core.Measures, pairs: Integers, client: Optional[Client]
-    ) -> _core.Labelled:
+    ) -> _core.Labeled:
         """Computes exact distances of pairs of rows in processes of Dask or joblib."""
         if client is None:
             distances = spread_pairs(Metric(self), X, pairs)
@@ -511,31 +581,35 @@ class TreeWasserstein(  # type: ignore[misc]
             distances = solved(client, self, X, pairs)
         self._ground().prepare(threads_of(self.n_jobs))  # as after solving pairs in this process
         # Arrays from a network may be unaligned.
-        return _core.Labelled(measures, pairs, np.require(distances, np.float64, "A"))
+        return _core.Labeled(measures, pairs, np.require(distances, np.float64, "A"))
 
     def extend(
-        self, points: Any, names: Optional[Sequence[str]] = None, *, measures: Any = None
+        self,
+        points: ArrayLike,
+        names: Optional[Sequence[str]] = None,
+        *,
+        measures: Optional[MeasuresLike] = None,
     ) -> TreeWasserstein:
-        """A fitted copy with new points after the old ones. Distances between old points do not change.
+        """Returns a fitted copy with new points after the old ones, whose distances do not change.
 
         Each new point is attached beside a near leaf, old or new, by an edge of the same kind. The
-        new edges are then fitted to exact distances: those of `measures` if given, or else those
-        of random measures with as many points as those of the fit (`support_`). The old part of
-        the tree is not learned again, so a new fit is better once many points are new ("New
-        points" in the documentation has figures). An `ExtendedTreeWarning` warns if distances of
-        sampled pairs, of `measures` if given, lie outside their certified bounds.
+        new edges are then fitted to exact distances: those of `measures` if given, or else those of
+        random measures with as many points as those of the fit (`support_`). The old part of the
+        tree is not learned again, so a new fit is better once many points are new ("New points" in
+        the documentation has figures). An `ExtendedTreeWarning` warns if distances of sampled
+        pairs, of `measures` if given, lie outside their certified bounds.
 
         Parameters
         ----------
         points : array-like of shape (n_new, n_dimensions)
-            Coordinates of the same kind as in the fit. To extend a tree over a cost matrix or a graph, use
-            ``tw.tree_.extend(distances)``.
+            Coordinates of the same kind as in the fit. To extend a tree over a cost matrix or a
+            graph, use ``tw.model_.extend(distances)``.
         names : sequence of str, optional
-            Names of the new points; required if the old ones have names, and taken from the index of
-            a DataFrame.
-        measures : array-like, sparse, DataFrame or Measures of shape (n_measures, n_points + n_new), optional
-            Measures on old and new points, like those you will ask about. At most 500 pairs with a measure on new points are
-            solved exactly.
+            Names of the new points; required if the old ones have names, and taken from the index
+            of a DataFrame.
+        measures : array-like or Measures of shape (n_measures, n_points + n_new), optional
+            Measures on old and new points, similar to those of later calls. At most 500 pairs with
+            a measure on new points are solved exactly.
 
         Returns
         -------
@@ -550,25 +624,31 @@ class TreeWasserstein(  # type: ignore[misc]
         >>> words, documents = rng.normal(size=(50, 2)), rng.poisson(0.5, size=(40, 50))
         >>> tw = tp.TreeWasserstein(points=words).fit(documents)
         >>> larger = tw.extend([[0.5, 0.5], [3.0, 3.0]])
-        >>> larger.tree_.n_points
+        >>> larger.model_.n_points
         52
         """
         check_is_fitted(self)
+        if hasattr(self, "space_"):
+            raise ValueError(f"`{self.space_.method}` needs no new points: give it new clouds")
         own = self._coordinates()
         if own is None:
             raise ValueError(
-                "extend needs a fit with `points`; for others give distances: `tw.tree_.extend(distances)`"
+                "extend needs a fit with `points`; for others give distances: `tw.model_.extend(distances)`"
             )
         given, known_axes = to_points(points), to_points(own).columns
         names = names_of_labels(given.rows) if names is None else names
-        if given.columns is not None and known_axes is not None and list(given.columns) != list(known_axes):
+        if (
+            given.columns is not None
+            and known_axes is not None
+            and list(given.columns) != list(known_axes)
+        ):
             raise ValueError(
                 f"the new points have columns {list(given.columns)}, the old ones {list(known_axes)}"
             )
         new, old = coordinates(points), coordinates(own)
         if new.shape[1] != old.shape[1]:
             raise ValueError(f"new points have shape {new.shape}; give rows of {old.shape[1]}")
-        known = names_of_more(self._model.names, names, len(new))
+        known = names_of_more(self.model_.names, names, len(new))
         larger = TreeWasserstein(**{**self.get_params(deep=False), "points": np.vstack([old, new])})
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         larger.__dict__.update(fitted)
@@ -578,19 +658,19 @@ class TreeWasserstein(  # type: ignore[misc]
         ground = larger._ground()
         rows = None if measures is None else measures_of(measures, self.normalize, known)
         with bar("placing new points", self.verbose) as report:
-            raw = self._model._raw.extended_on(
+            raw = self.model_._raw.extended_on(
                 ground,
-                rows,
-                getattr(self, "support_", None),
-                seed_of(self.random_state),
-                threads_of(self.n_jobs),
-                report,
+                measures=rows,
+                support=getattr(self, "support_", None),
+                seed=seed_of(self.random_state),
+                threads=threads_of(self.n_jobs),
+                report=report,
             )
         larger._set_model(raw if known is None else raw.with_names(known))
         check_estimator(larger, len(old), rows)
         return larger
 
-    def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
+    def save(self, path: Path, *, with_metric: bool = True) -> None:
         """Writes the fitted model to one file, which `treeport.load` and the command line can read.
 
         The file contains the tree or the forest, the names of the points, the calibration, and the
@@ -601,16 +681,19 @@ class TreeWasserstein(  # type: ignore[misc]
         ----------
         path : str or path-like
         with_metric : bool
-            Whether to write the points, distances or graph to the file. Without them the file is small, but you have to give
-            them again for `estimate`, `bounds` and `score`.
+            Whether to write the points, distances or graph to the file. Without them the file is
+            small, but `estimate`, `bounds` and `score` require them again.
         """
         check_is_fitted(self)
+        if hasattr(self, "space_"):
+            self.space_.save(os.fspath(path))
+            return
         ground = self._ground() if with_metric and not self._is_without_metric() else None
         calibration = getattr(self, "calibration_", None)
-        self._model._raw.save_file(os.fspath(path), calibration, ground)
+        self.model_._raw.save_file(os.fspath(path), calibration, ground)
 
-    def to_torch(self, dtype: Any = None) -> TreeDistance:
-        """The distance as a PyTorch module, differentiable in the masses.
+    def to_torch(self, dtype: Optional[torch.dtype] = None) -> TreeDistance:
+        """Returns the distance as a PyTorch module, differentiable in the masses.
 
         Parameters
         ----------
@@ -620,26 +703,28 @@ class TreeWasserstein(  # type: ignore[misc]
         Returns
         -------
         module : torch.nn.Module
-            ``module(A, B)`` takes two tensors of shape (n_measures, n_points), whose rows have equal
-            totals, and returns the distances of their rows.
+            ``module(A, B)`` takes two tensors of shape (n_measures, n_points), whose rows have
+            equal totals, and returns the distances of their rows.
         """
         check_is_fitted(self)
         try:
             from ._torch import TreeDistance
         except ImportError as error:
             raise ImportError("to_torch needs PyTorch: `pip install torch`") from error
-        return TreeDistance(self._model, dtype)
+        return TreeDistance(self.model_, dtype)
 
     @property
     def _n_features_out(self) -> int:
-        return self._model.n_nodes
+        return self.model_.n_nodes
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_") or hasattr(self, "forest_")
+        return any(hasattr(self, name) for name in ("tree_", "forest_", "space_"))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles of older versions lack newer options.
-        super().__setstate__({**dict.fromkeys((*FIT_OPTIONS, "max_points")), "normalize": True, **state})
+        super().__setstate__(
+            {**dict.fromkeys((*FIT_OPTIONS, "max_points")), "normalize": True, **state}
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches are as large as the ground metric and fast to rebuild.
@@ -650,8 +735,20 @@ class TreeWasserstein(  # type: ignore[misc]
         return with_normalize(super().__repr__(N_CHAR_MAX), self.normalize)
 
     @property
-    def _model(self) -> Union[Tree, Forest]:
-        return self.forest_ if hasattr(self, "forest_") else self.tree_
+    def model_(self) -> Union[Tree, Forest]:
+        """The tree or the forest."""
+        return self.forest_ if "forest_" in vars(self) else self.tree_
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raises an error for a missing attribute; for `tree_` it names the way out."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in ("tree_", "model_") and "space_" in vars(self):
+                message += f': `{self.space_.method}` has no tree; fit with method="tree"'
+            elif name == "tree_" and "forest_" in vars(self):
+                message += ': the model is a forest; use `model_`, or fit with method="tree"'
+            raise AttributeError(message)
 
     def _set_model(self, raw: _core.Model) -> None:
         """Sets `tree_` or `forest_`, and deletes the model of an earlier fit."""
@@ -669,7 +766,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _repr_html_inner(self) -> str:
         """Returns the HTML representation, also for old notebooks."""
-        if not self.__sklearn_is_fitted__():
+        if not self.__sklearn_is_fitted__() or hasattr(self, "space_"):
             return str(super()._repr_html_inner())
         from ._html import of_fitted
 
@@ -697,12 +794,12 @@ class TreeWasserstein(  # type: ignore[misc]
         elif isinstance(X, Measures):
             X = X._on(lambda: self._places(X if reset else None))
         if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
-            names = names or self._model.names
+            names = names or self.model_.names
         return rows_of(self, X, names, reset, least=2 if reset else 1)
 
     def _places(self, X: Any = None) -> Places:
         """Returns the points of the ground metric or of the model, or before a fit those in `X`."""
-        return places_for(self, self._model._places() if X is None else None, X)
+        return places_for(self, self.model_._places() if X is None else None, X)
 
     def _unmapped(self, measure: Any) -> Any:
         return unmapped(measure, self._places)
@@ -722,7 +819,7 @@ class TreeWasserstein(  # type: ignore[misc]
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)
         if isinstance(X, Measures):
-            return measures_of(self._unmapped(X), self.normalize, self._model.names)
+            return measures_of(self._unmapped(X), self.normalize, self.model_.names)
         return measures_of(self._rows(X, reset=False), self.normalize)
 
     def set_params(self, **params: Any) -> TreeWasserstein:
@@ -779,7 +876,9 @@ class TreeWasserstein(  # type: ignore[misc]
         ground = self._ground()
         if self._made.estimator is None:
             calibration = getattr(self, "calibration_", None)
-            estimator = _core.Estimator(ground, self._model._raw, calibration, threads)
+            estimator = _core.Estimator(
+                ground, self.model_._raw, calibration=calibration, threads=threads
+            )
             self._made = self._made._replace(estimator=estimator)
             return estimator
         return self._made.estimator
@@ -829,13 +928,13 @@ def refuse_frames(estimator: Any) -> None:
         )
 
 
-def load(path: str | os.PathLike[str]) -> TreeWasserstein:
+def load(path: Path) -> TreeWasserstein:
     """Reads a file written by `TreeWasserstein.save`.
 
     It gives the same results as the estimator that wrote the file. A file of `Tree.save`,
-    `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no ground metric. Then
-    `distance`, `paired`, `pairwise`, `coupling` and `transform` work, but `estimate`, `bounds`, `score` and `fit` need
-    ``set_params(points=…)`` first.
+    `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no
+    ground metric. Then `distance`, `paired`, `pairwise`, `coupling` and `transform` work, but
+    `estimate`, `bounds`, `score` and `fit` need ``set_params(points=…)`` first.
 
     Parameters
     ----------
@@ -853,12 +952,24 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     ValueError
         It is not the file of a tree or a forest, or it is damaged.
     """
-    raw, calibration, ground = _core.Model.load_file(os.fspath(path))
+    try:
+        raw, calibration, ground = _core.Model.load_file(os.fspath(path))
+    except ValueError:
+        if not _core.Space.is_file(os.fspath(path)):
+            raise
+        return _of_space(_core.Space.load(os.fspath(path)))
     loaded = TreeWasserstein(**({} if ground is None else _parameters(ground)))
     loaded._set_model(raw)
     loaded.n_features_in_ = raw.points
     loaded.calibration_ = calibration
     loaded._from_file = ground is None
+    return loaded
+
+
+def _of_space(space: _core.Space) -> TreeWasserstein:
+    """Returns the estimator of a model of clouds."""
+    loaded = TreeWasserstein(metric=space.metric, period=space.period(), method=space.method)
+    loaded.space_, loaded.method_, loaded.n_features_in_ = space, space.method, space.dim
     return loaded
 
 

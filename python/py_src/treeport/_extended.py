@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, outside
+from ._inputs import Measures, outside
+from ._types import Floats, Integers
 
 PAIRS = 32  # sampled pairs of measures
 POINTS = 4  # largest support of a sampled measure
@@ -21,11 +22,10 @@ class ExtendedTreeWarning(UserWarning):
 
 
 def check_estimator(larger: Any, old: int, measures: Optional[_core.Measures]) -> None:
-    """Warns if an extended estimator's distances between measures on new points lie outside of `bounds`.
+    """Warns if distances between measures on new points lie outside of `bounds`.
 
     Compares pairs of `measures` if given. Otherwise it draws measures on a few points, both from
-    the new points and from the old ones, because trees have errors on old points as well.
-    """
+    the new points and from the old ones, because trees have errors on old points as well."""
     new = larger.n_features_in_ - old
     if measures is not None:
         pairs = _pairs_of(measures, old)
@@ -72,8 +72,10 @@ def _factors(larger: Any, sampled: Optional[tuple[Any, Any]]) -> Floats:
     """Returns the factor, at least 1, by which each sampled distance violates its bounds."""
     if sampled is None:
         return np.empty(0)
-    lower, upper = larger.bounds(*sampled)
-    return _outside_by(larger._model.paired(*sampled), lower, upper)
+    names = larger.model_.names
+    left, right = (Measures(rows, names=names) for rows in sampled)
+    lower, upper = larger.bounds(left, right)
+    return _outside_by(larger.model_.paired(*sampled), lower, upper)
 
 
 def _outside_by(found: Floats, lower: Floats, upper: Floats) -> Floats:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Optional
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
-from ._inputs import Floats
 from ._model import Model
 from ._tree import Tree
+from ._types import Floats
 
 
 class Forest(Model):
     """Trees over the same points, and the weighted mean of their distances.
 
-    One tree has to cut space somewhere. The mean of trees that cut in different places has a smaller error. It is
-    still a Manhattan distance: that of the trees' embeddings side by side.
+    The boundaries of a single tree separate near points. The mean over trees with different
+    boundaries has a smaller error. It is still a Manhattan distance: that of the concatenated
+    embeddings of the trees.
 
     Parameters
     ----------
@@ -46,10 +48,9 @@ class Forest(Model):
 
     _forest = True
 
-    def __init__(self, trees: Sequence[Tree], weights: Any = None) -> None:
-        if weights is not None:
-            weights = np.atleast_1d(np.require(weights, np.float64, "A"))
-        self._raw = _core.Model.from_trees([tree._raw for tree in trees], weights)
+    def __init__(self, trees: Sequence[Tree], weights: Optional[npt.ArrayLike] = None) -> None:
+        shares = None if weights is None else np.atleast_1d(np.require(weights, np.float64, "A"))
+        self._raw = _core.Model.from_trees([tree._raw for tree in trees], shares)
 
     @property
     def trees(self) -> list[Tree]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, NamedTuple, Optional, TypeVar, Union
 
 import numpy as np
 from scipy import sparse
@@ -12,14 +12,13 @@ from scipy.sparse.csgraph import dijkstra
 
 from . import _core
 from ._inputs import (
-    Floats,
-    Integers,
     Measures,
     NamedTable,
     Places,
     array_of,
-    is_sparse,
+    in_rows,
     is_plain,
+    is_sparse,
     network_of,
     own_labels,
     places_in,
@@ -27,8 +26,25 @@ from ._inputs import (
     to_measures,
     to_points,
 )
+from ._types import Floats, Integers
 
 Documented = TypeVar("Documented")
+
+
+class GroundInput(NamedTuple):
+    """A ground metric as callers give it."""
+
+    points: Any = None
+    cost: Any = None
+    graph: Any = None
+    metric: str = "euclidean"
+    weight: Optional[str] = "weight"
+    period: Any = None
+
+    @property
+    def sources(self) -> tuple[Any, Any, Any]:
+        """Points, cost and graph, of which one is given."""
+        return self[:3]
 
 
 def with_metrics(documented: Documented) -> Documented:
@@ -113,7 +129,9 @@ def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
     return Places(X.shape[1], X.names) if isinstance(X, Measures) else places_in(X)
 
 
-def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None) -> Any:
+def costs(
+    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None
+) -> Any:
     """Returns the source of distances for one call of the exact solver."""
     one_of(points, cost, graph)
     if points is not None:
@@ -158,7 +176,7 @@ def ground_of(
         return _core.Graph(*_edges(graph, weight)).whole()
     values = _squared(to_measures(cost), "cost")
     single = getattr(values, "dtype", None) == np.float32  # half the memory
-    matrix = np.ascontiguousarray(_matrix(values, np.float32 if single else np.float64))
+    matrix = in_rows(_matrix(values, np.float32 if single else np.float64))
     make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square
     return make(matrix)
 
@@ -169,7 +187,9 @@ def _squared(table: NamedTable, what: str) -> Any:
     if rows is None or columns is None or rows == columns:
         return table.values
     if set(rows) != set(columns) or len(set(rows)) < len(rows):
-        raise ValueError(f"rows and columns of `{what}` are called differently; they are the same points")
+        raise ValueError(
+            f"rows and columns of `{what}` have different names; they are the same points"
+        )
     place = {name: at for at, name in enumerate(columns)}
     return array_of(table.values)[:, [place[name] for name in rows]]
 
@@ -180,7 +200,9 @@ def _check_degrees(points: Any, metric: str) -> None:
         return
     first = str(next(iter(columns), "")).lower()
     if first in ("lon", "lng", "long", "longitude"):
-        raise ValueError(f"the first column of points is {first}; haversine takes latitude, then longitude")
+        raise ValueError(
+            f"the first column of points is {first}; haversine takes latitude, then longitude"
+        )
 
 
 def one_of(points: Any, cost: Any, graph: Any) -> None:
@@ -270,11 +292,12 @@ def directed(graph: Any, weight: Optional[str]) -> Any:
     return sparse.csr_matrix((weights[last], places), shape=(len(network.nodes(graph)),) * 2)
 
 
-def directed_costs(adjacency: Any, left: Integers, right: Integers, names: Optional[list[Any]] = None) -> Floats:
+def directed_costs(
+    adjacency: Any, left: Integers, right: Integers, names: Optional[list[Any]] = None
+) -> Floats:
     """Computes lengths of shortest directed paths from nodes `left` to nodes `right`.
 
-    Errors use the names of nodes if they have any.
-    """
+    Errors use the names of nodes if they have any."""
 
     def called(node: Any) -> str:
         return str(node) if names is None else repr(names[node])
@@ -295,7 +318,7 @@ def directed_costs(adjacency: Any, left: Integers, right: Integers, names: Optio
     if np.isinf(found).any():
         i, j = np.argwhere(np.isinf(found))[0]
         raise ValueError(
-            f"no way leads from node {called(left[i])} to node {called(right[j])}; there has to be one from every node "
-            "where a has mass to every node where b has"
+            f"there is no path from node {called(left[i])} to node {called(right[j])}; each node with "
+            "mass of a needs a path to each node with mass of b"
         )
     return found

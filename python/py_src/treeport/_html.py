@@ -32,7 +32,10 @@ def of_forest(forest: Forest) -> str:
         ("trees", f"{len(weights):,}"),
         ("points", f"{forest.n_points:,}"),
         ("nodes", f"{forest.n_nodes:,}"),
-        ("shown", f"tree {heaviest + 1}, which has the largest weight: {100 * weights[heaviest]:.1f} %"),
+        (
+            "shown",
+            f"tree {heaviest + 1}, which has the largest weight: {100 * weights[heaviest]:.1f} %",
+        ),
     ]
     return _page("Forest", facts, forest.trees[heaviest])
 
@@ -49,13 +52,21 @@ def of_fitted(model: Any) -> str:
     if forest is None:
         return _page("TreeWasserstein", [*facts, ("kind", _one(model.tree_))], model.tree_)
     heaviest = int(np.argmax(forest.weights))
-    return _page("TreeWasserstein", [*facts, ("kind", f"mean of {len(forest)} trees")], forest.trees[heaviest])
+    return _page(
+        "TreeWasserstein",
+        [*facts, ("kind", f"mean of {len(forest)} trees")],
+        forest.trees[heaviest],
+    )
 
 
 def of_solution(solution: Solution, n_moves: int) -> str:
     """Returns value, gap and solver of a transport problem."""
     facts = [("value", f"{solution.value:.10g}"), ("proved gap", f"{solution.gap:.3g}")]
-    facts += [("moves", f"{n_moves:,}"), ("solver", solution.engine), ("seconds", f"{solution.seconds:.3g}")]
+    facts += [
+        ("moves", f"{n_moves:,}"),
+        ("solver", solution.engine),
+        ("seconds", f"{solution.seconds:.3g}"),
+    ]
     return _page("Solution", facts + ([("route", solution.route)] if solution.route else []))
 
 
@@ -76,7 +87,9 @@ def _one(tree: Tree) -> str:
 def _page(title: str, facts: list[tuple[str, str]], tree: Optional[Tree] = None) -> str:
     """Builds a table of facts and the picture of a tree, in the colors of the surrounding page."""
     cell = 'style="text-align:left;padding:1px 10px 1px 0;border:none;background:none"'
-    rows = "".join(f"<tr><td {cell}>{escape(k)}</td><td {cell}>{escape(v)}</td></tr>" for k, v in facts)
+    rows = "".join(
+        f"<tr><td {cell}>{escape(k)}</td><td {cell}>{escape(v)}</td></tr>" for k, v in facts
+    )
     return (
         '<div style="display:flex;gap:28px;align-items:flex-start;flex-wrap:wrap">'
         f'<div><b>{title}</b><table style="border:none;margin:4px 0">{rows}</table></div>{picture(tree) if tree is not None else ""}</div>'
@@ -90,7 +103,9 @@ def picture(tree: Tree) -> str:
     across = x * (WIDTH / deepest if deepest > 0 else 0.0)
     down = (y + 0.7) * ROW
     edges = "".join(
-        f"M{across[p]:.1f} {down[p]:.1f}V{down[v]:.1f}H{across[v]:.1f}" for v, p in enumerate(parent) if v
+        f"M{across[p]:.1f} {down[p]:.1f}V{down[v]:.1f}H{across[v]:.1f}"
+        for v, p in enumerate(parent)
+        if v
     )
     parts, longest = [f'<path d="{edges}" fill="none" stroke="currentColor" stroke-width="1"/>'], 0
     for group in groups:
@@ -98,10 +113,14 @@ def picture(tree: Tree) -> str:
         if group.size > 1:
             far = left + group.below * (WIDTH / deepest if deepest > 0 else 0.0)
             wedge = f"M{left:.1f} {at:.1f}L{far:.1f} {at - 5:.1f}V{at + 5:.1f}Z"
-            parts.append(f'<path d="{wedge}" fill="currentColor" fill-opacity="0.25" stroke="currentColor"/>')
+            parts.append(
+                f'<path d="{wedge}" fill="currentColor" fill-opacity="0.25" stroke="currentColor"/>'
+            )
         text = label(group, tree.names, 18)
         longest = max(longest, len(text))
-        parts.append(f'<text x="{far + 5:.1f}" y="{at + 3.5:.1f}" fill="currentColor">{escape(text)}</text>')
+        parts.append(
+            f'<text x="{far + 5:.1f}" y="{at + 3.5:.1f}" fill="currentColor">{escape(text)}</text>'
+        )
     width, height = WIDTH + 12 + 6 * longest, len(groups) * ROW + 6
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-1 0 {width} {height}" '

@@ -8,16 +8,16 @@ from . import _core
 
 
 def set_memory_limit(limit: Optional[int]) -> None:
-    """Limit the memory that one computation step allocates beyond what is in use when it begins.
+    """Limits the memory that one computation step allocates beyond what is in use at its start.
 
-    Tables of all pairs grow with the square of the number of rows. If a step needs more than the limit, or more
-    than the machine, its container and `ulimit` can spare, it raises `MemoryError`. The message names the step, its
-    size and what to do instead. Nothing is lost.
+    Tables of all pairs grow with the square of the number of rows. A step that needs more than the
+    limit, or more than the machine, its container and `ulimit` allow, raises `MemoryError` with the
+    step, its size and an alternative. Existing objects remain valid.
 
     Parameters
     ----------
     limit : int or None
-        Bytes for the whole process. `None`, the default, uses what the machine can spare.
+        Bytes for the whole process. `None`, the default, uses the available memory.
 
     Raises
     ------

@@ -11,9 +11,8 @@ from scipy import sparse
 
 from . import _core
 from ._inputs import (
-    Floats,
-    Integers,
     Places,
+    array_of,
     check_same_columns,
     ids_of,
     measures_of,
@@ -25,6 +24,7 @@ from ._inputs import (
 )
 from ._results import framed, moves, moves_matrix
 from ._tables import nearest_of, table_of
+from ._types import ArrayLike, Distances, Floats, Integers, Masses, MeasuresLike, PlanOrTable, Table
 
 Self = TypeVar("Self", bound="Model")
 
@@ -77,20 +77,21 @@ class Model:
         return self._raw.names
 
     def distance(
-        self, a: Any, b: Any, *, normalize: bool = False, penalty: Optional[float] = None
+        self, a: Masses, b: Masses, *, normalize: bool = False, penalty: Optional[float] = None
     ) -> float:
-        """Transport cost along the tree between two measures; for several trees, the weighted mean.
+        """Computes the transport cost along the tree; for several trees, the weighted mean.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
-            Masses at the points. Their totals have to be equal, unless a `penalty` is given. Names of a Series, or of a
-            dict ``{name: mass}``, are matched to the names of the points; points that it does not name have no mass.
+            Masses at the points. Their totals have to be equal, unless a `penalty` is given. Names
+            of a Series, or of a dict ``{name: mass}``, are matched to the names of the points;
+            other points have no mass.
         normalize : bool
             Whether to divide each measure by its total first, as counts need.
         penalty : float, optional
-            Unbalanced transport, exact for the distances of the tree: each unit that is not moved costs this much, where it
-            is taken away and where it is put back.
+            Unbalanced transport, exact for the distances of the tree: each unit of mass of either
+            measure that is not moved costs this much.
 
         Examples
         --------
@@ -100,7 +101,7 @@ class Model:
         2.0
         >>> tree.distance({"cat": 1}, {"dog": 1})
         2.0
-        >>> tree.distance([2, 0, 1], [0, 1, 0], penalty=1.5)  # one goes from cat to dog, two are taken away
+        >>> tree.distance([2, 0, 1], [0, 1, 0], penalty=1.5)  # one unit moves, two do not
         5.0
         """
         left, right = self._row(a), self._row(b)
@@ -112,18 +113,18 @@ class Model:
 
     def paired(
         self,
-        A: Any,
-        B: Any,
+        A: MeasuresLike,
+        B: MeasuresLike,
         *,
         normalize: bool = False,
         n_jobs: Optional[int] = None,
         missing: str = "warn",
     ) -> Floats:
-        """Distance of row i of `A` to row i of `B`, for every i, in parallel.
+        """Computes distances of row i of `A` to row i of `B`, for every i, in parallel.
 
         Parameters
         ----------
-        A, B : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
+        A, B : array-like, sparse, DataFrame or Measures of shape (n_measures, n_points)
         normalize : bool
             Whether to divide each measure by its total first, as counts need.
         n_jobs : int, optional
@@ -141,36 +142,33 @@ class Model:
 
     def pairwise(
         self,
-        A: Any,
-        B: Any = None,
+        A: MeasuresLike,
+        B: Optional[MeasuresLike] = None,
         *,
         normalize: bool = False,
         n_jobs: Optional[int] = None,
-        out: Any = None,
+        out: Optional[Table] = None,
         device: Optional[str] = None,
         missing: str = "warn",
-    ) -> Any:
-        """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
+    ) -> Distances:
+        """Computes distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
 
         Parameters
         ----------
-        A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_a, n_points)
+        A : array-like, sparse, DataFrame, AnnData or Measures of shape (n_a, n_points)
             If both columns and points have names, they are matched. Points without a column have no
-            mass, and a warning says so. Rows are the samples of a `biom.Table`, or the observations of an AnnData, whose columns are its variables.
+            mass, and a warning says so. Rows are the samples of a `biom.Table` or the observations
+            of an AnnData, whose columns are its variables.
         B : the same, of shape (n_b, n_points), optional
-        normalize : bool
-            Whether to divide each measure by its total first, as counts need.
-        n_jobs : int, optional
-            Threads; `None` and -1 mean all processors.
+        normalize, n_jobs, missing
+            As for `paired`.
         out : ndarray of float64 and of the shape of the result, optional
-            The array for the result, which is filled block by block. With a `numpy.memmap` the table may be larger than
-            memory.
+            The array for the result, which is filled block by block. With a `numpy.memmap`, the
+            table may be larger than memory.
         device : str, optional
-            "cuda" or "cuda:1" computes on a GPU, in single precision: the result is an array of float32, and `out` may
-            be one of float32 or float64, or a tensor on the GPU. It needs PyTorch and Triton
-            (``pip install "treeport[gpu]"``).
-        missing : {"warn", "error"}
-            What to do about points without a column, as for `Measures`.
+            "cuda" or "cuda:1" computes on a GPU, in single precision: the result is an array of
+            float32, and `out` may be an array of float32 or float64, or a tensor on the GPU. This
+            requires PyTorch and Triton (``pip install "treeport[gpu]"``).
 
         Returns
         -------
@@ -200,61 +198,34 @@ class Model:
             return distances
         return framed(distances, ids_of(A), ids_of(A if B is None else B))
 
-    def cross(
-        self,
-        A: Any,
-        B: Any,
-        *,
-        normalize: bool = False,
-        n_jobs: Optional[int] = None,
-        out: Any = None,
-        device: Optional[str] = None,
-        missing: str = "warn",
-    ) -> Any:
-        """Distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
-
-        Parameters
-        ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points)
-        normalize, n_jobs, out, device, missing
-            As for `pairwise`.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_a, n_b), or DataFrame if rows have IDs
-        """
-        return self.pairwise(A, B, normalize=normalize, n_jobs=n_jobs, out=out, device=device, missing=missing)
+    def cross(self, A: MeasuresLike, B: MeasuresLike, **options: Any) -> Distances:
+        """Computes ``pairwise(A, B, **options)``."""
+        return self.pairwise(A, B, **options)
 
     def kneighbors(
         self,
-        A: Any,
-        B: Any = None,
+        A: MeasuresLike,
+        B: Optional[MeasuresLike] = None,
         n_neighbors: int = 10,
         *,
         normalize: bool = False,
         n_jobs: Optional[int] = None,
         device: Optional[str] = None,
         missing: str = "warn",
-    ) -> tuple[Any, Integers]:
-        """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the model's distances.
+    ) -> tuple[Distances, Integers]:
+        """Finds the rows of `B` nearest to each row of `A`, or the nearest other rows of `A`.
 
-        The whole table of distances is never in memory. `WassersteinNeighbors` finds the nearest by exact transport.
+        The table of distances is never in memory. `WassersteinNeighbors` searches by exact
+        transport.
 
         Parameters
         ----------
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
-            How many; all if there are fewer.
-        normalize : bool
-            Whether to divide each measure by its total first, as counts need.
-        n_jobs : int, optional
-            Threads; `None` and -1 mean all processors.
-        device : str, optional
-            "cuda" or "cuda:1" computes on a GPU, in single precision: see `pairwise`.
-        missing : {"warn", "error"}
-            What to do about points without a column, as for `Measures`.
+            Neighbors per row; all if there are fewer.
+        normalize, n_jobs, device, missing
+            As for `pairwise`.
 
         Returns
         -------
@@ -274,17 +245,19 @@ class Model:
         right = None if B is None else self._measures(B, normalize, missing)
         return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
-    def coupling(self, a: Any, b: Any, *, normalize: bool = False, table: bool = False) -> Any:
+    def coupling(
+        self, a: Masses, b: Masses, *, normalize: bool = False, table: bool = False
+    ) -> PlanOrTable:
         """Returns a transport plan between two measures.
 
-        For a tree, this is an optimal plan for the tree's own distances. For a forest, it is a good plan but not always the best:
-        the cheapest, by the forest's distances, of the plans of its trees and of one that takes the
-        shortest moves of all of them first.
+        For a tree, the plan is optimal for the tree's distances. For a forest, it is the cheapest,
+        by the forest's distances, of the plans of its trees and of a greedy plan of their shortest
+        moves, and may not be optimal.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
-            Masses at the points; their totals have to be equal. A dict has names of points, ``{name: mass}``.
+            Masses at the points; their totals have to be equal. Keys of a dict are names of points.
         normalize : bool
             Whether to divide each measure by its total first, as counts need.
         table : bool
@@ -293,8 +266,9 @@ class Model:
         Returns
         -------
         plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-            Rows sum to `a`, columns to `b`. The table has the columns source, target and mass, the largest mass first, with
-            the names of the points if they have any; without pandas it is a list of such tuples.
+            Rows sum to `a`, columns to `b`. The table has the columns source, target and mass, the
+            largest mass first, with the names of the points if they have any. Without pandas it is
+            a list of tuples.
 
         Examples
         --------
@@ -316,22 +290,23 @@ class Model:
         return self._raw.to_newick()
 
     def embed(
-        self, A: Any, *, normalize: bool = False, n_jobs: Optional[int] = None, missing: str = "warn"
+        self,
+        A: MeasuresLike,
+        *,
+        normalize: bool = False,
+        n_jobs: Optional[int] = None,
+        missing: str = "warn",
     ) -> sparse.csr_array:
-        """Sparse rows whose Manhattan distances are the distances of the measures.
+        """Computes sparse rows whose Manhattan distances are the distances of the measures.
 
-        Column v is the length of the edge above node v times the mass below it. The columns of several trees stand side
-        by side, each times the weight of its tree.
+        Column v is the length of the edge above node v times the mass below it. The columns of
+        several trees are concatenated, each multiplied by the weight of its tree.
 
         Parameters
         ----------
-        A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
-        normalize : bool
-            Whether to divide each measure by its total first, as counts need.
-        n_jobs : int, optional
-            Threads; `None` and -1 mean all processors.
-        missing : {"warn", "error"}
-            What to do about points without a column, as for `Measures`.
+        A : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
+        normalize, n_jobs, missing
+            As for `paired`.
 
         Returns
         -------
@@ -346,24 +321,27 @@ class Model:
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = self._raw.embed(self._measures(A, normalize, missing), threads_of(n_jobs))
+        start, columns, values, nodes = self._raw.embed(
+            self._measures(A, normalize, missing), threads_of(n_jobs)
+        )
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
-        """A model with every edge multiplied by `factor`."""
+        """Returns the model with every edge multiplied by `factor`."""
         return self._of(self._raw.scaled(factor))
 
     def extend(
         self: Self,
-        distances: Any,
+        distances: ArrayLike,
         names: Optional[Sequence[str]] = None,
         *,
         n_jobs: Optional[int] = None,
     ) -> Self:
-        """A model with new points after the old ones. Distances between old points do not change.
+        """Returns a model with new points after the old ones, whose distances do not change.
 
-        A new point is placed near its nearest old point, where its distances to 16 near and 16 other points fit best. Distances
-        between new points are not known here, so nothing warns if they come out wrong. `TreeWasserstein.extend` does warn.
+        A new point is placed near its nearest old point, where its distances to 16 near and 16
+        other points fit best. Distances between new points are unknown here, so no warning says if
+        they are far off; `TreeWasserstein.extend` has such a warning.
 
         Parameters
         ----------
@@ -382,7 +360,7 @@ class Model:
         >>> larger.n_points, larger.distance([1, 0, 0, 0], [0, 1, 0, 0])
         (4, 2.0)
         """
-        table = np.atleast_2d(np.require(distances, np.float64, "A"))
+        table = np.atleast_2d(array_of(distances))
         if table.ndim != 2:
             raise ValueError(f"distances have shape {table.shape}; give a row for every new point")
         known = names_of_more(self.names, names, len(table))

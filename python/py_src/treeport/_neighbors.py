@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import processes, spread_search
 from ._clouds import are_clouds, clouds_for, clouds_of
+from ._devices.pair_bounds import DeviceSearch
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import check_period, geometry, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
-    Integers,
     Measures,
     Places,
     are_mappings,
@@ -28,10 +28,11 @@ from ._inputs import (
     names_of_labels,
     neighbors_of,
     rows_of,
+    texts,
     threads_of,
 )
-from ._pair_bounds import DeviceSearch, state_of
 from ._progress import bar
+from ._types import Accuracy, AnyMeasures, ArrayLike, GraphLike, Integers, Path, Period
 
 
 @with_metrics
@@ -53,62 +54,59 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     Parameters
     ----------
-    points : array-like of shape (n_points, n_dimensions), optional
-        Coordinates of the points. Give at most one of `points`, `cost`, `graph` and `model`, and none for `Clouds`; with none
-        of them all points of rows are at distance one.
-    cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
-        Distances between the points, square or condensed.
-    graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
-        Edge weights of an undirected graph; distances are shortest paths.
+    points, cost, graph, weight, period
+        The ground metric, as for `TreeWasserstein`. Give at most one of `points`, `cost`, `graph`
+        and `model`, and none of them for `Clouds`.
     model : TreeWasserstein, optional
-        One whose ground metric is taken. Its trees are not: distances are exact ones.
-    weight : str or None
-        The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
+        An estimator whose ground metric is used. Its trees are not used: distances are exact.
     metric : {metrics}
-        How distances follow from `points`, or from those of `Clouds`.
-    period : float or sequence of float or None, optional
-        The period of all coordinates of `points`, or of each, as for `emd`.
+        The distance between two points.
     n_neighbors : int
-        Neighbors of a query, where a call does not say.
+        The number of neighbors, unless a call gives one.
     radius : float
-        The radius, where a call does not say.
+        The radius of range queries, unless a call gives one.
     accuracy : {"exact", "approximate"} or float
-        "exact" finds the nearest, proved. A number ε allows each distance to be 1 + ε times the true one of its
-        rank, proved; the distances themselves are exact. "approximate" solves nothing: neighbors are the nearest by lower bounds
-        of their distances, which are given in place of these; `expected_recall` says how many are right.
-        `radius_neighbors` is exact at any.
+        "exact" finds the nearest measures, with a certificate. With a number ε, each distance is
+        exact and certified to be at most 1 + ε times the true distance of the same rank.
+        "approximate" finds most of them sooner: it chooses candidates by estimated distances and
+        solves only the best; `expected_recall` estimates the share of true neighbors. Distances are
+        exact in any case.
+        `radius_neighbors` is always exact.
     normalize : bool
-        Whether every row, of the collection and of queries, is divided by its total first. `False` wants equal totals, and
-        distances are those of the masses as they are. With a `penalty` masses are taken as they are in any case.
+        Whether to divide every row, of the collection and of queries, by its total first. With
+        `False`, totals have to be equal. With a `penalty`, masses are never divided.
     penalty : float, optional
-        For `Clouds`: totals may differ, and a unit of mass that is not moved costs this much, as for `emd`. Those with penalties
-        of their own, such as `diagrams`, need none here.
+        For `Clouds`: totals may differ, and a unit of mass that is not moved costs this much, as
+        for `emd`. Clouds with penalties of their own, such as `diagrams`, need none.
     memory : int, optional
-        Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
-        none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 16 times the bytes of
-        masses and coordinates by default.
+        Bytes for the potentials of measures, which make searches faster and do not change results:
+        2 for each measure and point, if all of them fit; 4 GiB by default. For `Clouds`, 2 for each
+        cloud and each of at most 4,096 points of a net; by default 16 times the bytes of masses and
+        coordinates.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+        Threads; `None` and -1 mean all processors. The result is the same for any number.
     device : str, optional
-        "cuda", or "cuda:1" and so on: a GPU bounds the likely neighbors of many queries at once, and the processors solve those that are
-        left. Exact neighbors and distances are the same, proved in the same way; with an `accuracy` of ε other neighbors may be found that are as
-        near as it says. It takes measures on shared `points` with the metrics
-        "euclidean", "sqeuclidean", "manhattan" and "chebyshev", without a period, and needs PyTorch and Triton
-        (``pip install "treeport[gpu]"``). "tiles" does the same in NumPy, slowly, for tests. Not used where `accuracy` is
-        "approximate".
+        "cuda", "cuda:1" and so on: a GPU computes lower bounds for candidates of many queries at
+        once, and the processors solve the remaining pairs. Exact neighbors and distances are the
+        same, with the same certificate; with a number as `accuracy`, other neighbors within it may
+        be found. It supports measures on shared `points` with the metrics "euclidean",
+        "sqeuclidean", "manhattan" and "chebyshev", without a period, and requires PyTorch and
+        Triton (``pip install "treeport[gpu]"``). "tiles" runs the same steps in NumPy, slowly, for
+        tests. With "approximate" it is not used.
     verbose : bool
         Whether to show progress bars on stderr.
 
     Attributes
     ----------
     n_samples_fit_ : int
-        Numbers given to measures so far: those of `fit` and of `add`, removed ones included.
+        Number of measures ever added, by `fit` and `add`, including removed ones.
     measure_names_ : dict of int to str, or None
-        What measures are called, by number, where `fit` got rows with IDs, such as a DataFrame with an index of its own.
+        Names of the measures by number, if `fit` received rows with IDs, such as a DataFrame with
+        an index.
     n_features_in_ : int
-        Number of points; of `Clouds`, the number of their coordinates.
+        Number of points; for `Clouds`, the number of coordinates.
     feature_names_in_ : ndarray of shape (n_points,)
-        Names of the points, where `fit` got a DataFrame with names of columns.
+        Names of the points, if `fit` received a DataFrame with names of columns.
     effective_metric_ : str
         "wasserstein".
 
@@ -130,17 +128,17 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def __init__(
         self,
-        points: Any = None,
+        points: Optional[ArrayLike] = None,
         *,
-        cost: Any = None,
-        graph: Any = None,
+        cost: Optional[ArrayLike] = None,
+        graph: Optional[GraphLike] = None,
         model: Optional[TreeWasserstein] = None,
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
-        period: Any = None,
+        period: Optional[Period] = None,
         n_neighbors: int = 10,
         radius: float = 1.0,
-        accuracy: Union[str, float] = "exact",
+        accuracy: Accuracy = "exact",
         normalize: bool = True,
         penalty: Optional[float] = None,
         memory: Optional[int] = None,
@@ -148,13 +146,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
         device: Optional[str] = None,
         verbose: bool = False,
     ) -> None:
-        self.points = points
-        self.cost = cost
-        self.graph = graph
+        self.points: Any = points
+        self.cost: Any = cost
+        self.graph: Any = graph
         self.model = model
         self.weight = weight
         self.metric = metric
-        self.period = period
+        self.period: Any = period
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.accuracy = accuracy
@@ -165,12 +163,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> WassersteinNeighbors:
+    def fit(self, X: AnyMeasures, y: object = None) -> WassersteinNeighbors:
         """Builds the index of a collection.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_measures, n_points)
             One measure per row. Row i is measure number i. Rows without mass are left out, with a
             warning: no search finds them, and their numbers stay unused. IDs of rows, such as the
             index of a DataFrame, become names of measures, unless two are the same. A list of
@@ -185,27 +183,30 @@ class WassersteinNeighbors(  # type: ignore[misc]
         if are_clouds(X):
             return self._fit_clouds(X)
         if self.penalty is not None:
-            raise ValueError("a search with a penalty is for Clouds; leave `penalty` out, or give Clouds")
+            raise ValueError(
+                "a search with a penalty is for Clouds; leave `penalty` out, or give Clouds"
+            )
         names = self._names(reset=True)
         called = _names_of(X)
-        X = rows_of(self, self._named(X, reset=True), names, reset=True)
-        heavy = self._rows_with_mass(X)
+        rows = rows_of(self, self._named(X, reset=True), names, reset=True)
+        count, heavy = rows.shape[0], self._rows_with_mass(rows)
         if heavy is not None and len(heavy) == 0:
-            raise ValueError(f"none of {X.shape[0]} rows has mass")
-        measures, ground = measures_of(X if heavy is None else X[heavy], self.normalize), self._ground()
+            raise ValueError(f"none of {count} rows has mass")
+        measures = measures_of(rows if heavy is None else rows[heavy], self.normalize)
         named = getattr(self, "feature_names_in_", names)
+        ground = self._ground()
         with bar("indexing", self.verbose) as report:
             index = _core.Index(
                 ground,
                 measures,
-                None if self.memory is None else int(self.memory),
-                None if named is None else [str(name) for name in named],
-                threads_of(self.n_jobs),
-                report,
+                memory=None if self.memory is None else int(self.memory),
+                names=None if named is None else texts(named),
+                threads=threads_of(self.n_jobs),
+                report=report,
             )
         if heavy is not None:
-            _warn_of_rows_without_mass(X.shape[0], heavy)
-            index.set_numbers(heavy.tolist(), X.shape[0])
+            _warn_of_rows_without_mass(count, heavy)
+            index.set_numbers(heavy.tolist(), count)
         if called is not None and len(set(called)) == len(called):
             index.set_names(called if heavy is None else [called[row] for row in heavy])
         self._index = index
@@ -221,12 +222,18 @@ class WassersteinNeighbors(  # type: ignore[misc]
                 raise ValueError(f"Clouds bring their own points; leave out `{name}`")
         raw = clouds._raw.normalized() if self.normalize and not relaxed else clouds._raw
         if clouds.ids is not None and len(set(clouds.ids)) < len(clouds.ids):
-            raise ValueError("two of the clouds have the same ID; call each something else, or leave the IDs out")
+            raise ValueError(
+                "two of the clouds have the same ID; call each something else, or leave the IDs out"
+            )
         with bar("indexing", self.verbose) as report:
-            memory = None if self.memory is None else int(self.memory)
-            penalty = float(self.penalty) if self.penalty is not None else None
-            ground = raw.ground(geometry(self.metric, self.period))
-            self._index = _core.Index.of_clouds(raw, ground, memory, penalty, threads_of(self.n_jobs), report)
+            self._index = _core.Index.of_clouds(
+                raw,
+                raw.ground(geometry(self.metric, self.period)),
+                memory=None if self.memory is None else int(self.memory),
+                penalty=None if self.penalty is None else float(self.penalty),
+                threads=threads_of(self.n_jobs),
+                report=report,
+            )
         self.n_features_in_ = clouds.dim
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -234,41 +241,49 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def kneighbors(
         self,
-        X: Any = None,
+        X: Optional[AnyMeasures] = None,
         n_neighbors: Optional[int] = None,
         return_distance: bool = True,
         return_bounds: bool = False,
         return_names: bool = False,
+        time: Optional[float] = None,
     ) -> Any:
         """Finds the nearest measures of every query, the nearest first; lower numbers break ties.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds, optional
-            Clouds where the collection's are. By default every measure of the collection is a query, among the others.
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_queries, n_points), optional
+            The queries; Clouds if the collection has Clouds. By default, every measure of the
+            collection is a query, and is not its own neighbor.
         n_neighbors : int, optional
-            How many; all there are, where they are fewer.
+            Neighbors per query; all if there are fewer.
         return_distance : bool
         return_bounds : bool
-            Whether to return what was proved, too.
+            Whether to return `bounds` and `solved` as well.
         return_names : bool
-            Whether to return names of measures in place of their numbers, for collections whose rows had IDs.
+            Whether to return names of measures instead of numbers, if the rows of the collection
+            had IDs.
+        time : float, optional
+            Seconds for each query of `X`: the best found by then, with exact distances. Results
+            depend on the speed of the machine; where the last distance of a query exceeds its
+            bound, some neighbors may be missing. Not with a `device`.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
-            Only with `return_distance`. Lower bounds of them where `accuracy` is "approximate".
+            Only with `return_distance`.
         numbers : ndarray of int of shape (n_queries, n_neighbors)
-            Without `X` a measure that was removed has the neighbors -1, at infinite distances. With `return_names` an
-            array of str, and `None` in place of -1.
+            Without `X`, removed measures have the neighbors -1 at infinite distances. With
+            `return_names`, an array of str, with `None` instead of -1.
         bounds : ndarray of shape (n_queries,)
-            Only with `return_bounds`: no measure that was left out is nearer than this.
+            Lower bounds of the distances of all other measures; only with `return_bounds`.
         solved : ndarray of int of shape (n_queries,)
-            Only with `return_bounds`: how many pairs were solved.
+            Numbers of pairs that were solved; only with `return_bounds`.
         """
-        start, found, distances, bounds, solved = self._nearest(X, n_neighbors)
+        start, found, distances, bounds, solved = self._nearest(X, n_neighbors, time)
         each = np.diff(start)
-        shape = (len(each), max(each, default=0))
+        none = min(self.n_neighbors if n_neighbors is None else n_neighbors, self._index.present)
+        shape = (len(each), max(each, default=none))
         there = each == shape[1]  # all but those that were removed
         numbers, table = np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf)
         each_of = (np.count_nonzero(there), shape[1])
@@ -280,7 +295,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def radius_neighbors(
         self,
-        X: Any = None,
+        X: Optional[AnyMeasures] = None,
         radius: Optional[float] = None,
         return_distance: bool = True,
         sort_results: bool = True,
@@ -289,14 +304,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds, optional
-            Clouds where the collection's are. By default every measure of the collection is a query, among the others.
+        X
+            As for `kneighbors`.
         radius : float, optional
-            The distance.
+            The largest distance.
         return_distance : bool
         sort_results : bool
-            Whether neighbors are in the order of their distances, the nearest first; otherwise in that of
-            their numbers.
+            Whether to sort neighbors by distance, the nearest first, instead of by number.
 
         Returns
         -------
@@ -309,9 +323,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return (_arrays(distances, start), numbers) if return_distance else numbers
 
     def kneighbors_graph(
-        self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity"
+        self,
+        X: Optional[AnyMeasures] = None,
+        n_neighbors: Optional[int] = None,
+        mode: str = "connectivity",
     ) -> sparse.csr_matrix:
-        """The graph of nearest neighbors, as scikit-learn expects for ``metric="precomputed"``.
+        """Returns the graph of nearest neighbors, for ``metric="precomputed"`` of scikit-learn.
 
         Parameters
         ----------
@@ -323,19 +340,19 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Returns
         -------
         graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
-            The entries of a row by distance; a distance of 0 is an entry, too.
+            Entries of a row are sorted by distance; distances of 0 are stored.
         """
         _check_mode(mode)
         return self._matrix(self._nearest(X, n_neighbors), mode)
 
     def radius_neighbors_graph(
         self,
-        X: Any = None,
+        X: Optional[AnyMeasures] = None,
         radius: Optional[float] = None,
         mode: str = "connectivity",
         sort_results: bool = True,
     ) -> sparse.csr_matrix:
-        """The graph of neighbors within a distance; see `radius_neighbors` and `kneighbors_graph`.
+        """Returns the graph of neighbors within a distance, like `kneighbors_graph`.
 
         Parameters
         ----------
@@ -351,7 +368,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         _check_mode(mode)
         return self._matrix(_ordered(self._within(X, radius), sort_results), mode)
 
-    def transform(self, X: Any) -> sparse.csr_matrix:
+    def transform(self, X: AnyMeasures) -> sparse.csr_matrix:
         """Distances to the nearest measures, for a next step that has ``metric="precomputed"``.
 
         A row has ``n_neighbors + 1`` entries, as in scikit-learn's `KNeighborsTransformer`, because
@@ -359,7 +376,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_queries, n_points)
 
         Returns
         -------
@@ -383,19 +400,19 @@ class WassersteinNeighbors(  # type: ignore[misc]
         start = np.concatenate([[0], np.cumsum(each)])
         return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
-    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
-        """Builds the index, and the graph of every measure with itself and its `n_neighbors` nearest others.
+    def fit_transform(self, X: AnyMeasures, y: object = None) -> sparse.csr_matrix:
+        """Builds the index, and the graph of each measure, itself and its `n_neighbors` nearest.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_measures, n_points)
         y : ignored
 
         Returns
         -------
         graph : scipy.sparse.csr_matrix of shape (n_measures, n_measures)
-            Each is its own first neighbor, at distance 0, even where others are equal to it. A row without mass has no
-            entries.
+            Each is its own first neighbor, at distance 0, even where others are equal to it. A row
+            without mass has no entries.
         """
         refuse_frames(self)
         start, numbers, distances, bounds, solved = self.fit(X)._nearest(None, None)
@@ -407,28 +424,29 @@ class WassersteinNeighbors(  # type: ignore[misc]
         start = np.concatenate([[0], np.cumsum(each)])
         return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
-    def add(self, X: Any) -> Integers:
+    def add(self, X: AnyMeasures) -> Integers:
         """Adds measures to the collection, after running searches of other threads have finished.
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
+        X : array-like, sparse, DataFrame, Measures or Clouds of shape (n_measures, n_points)
             All need mass. If measures of the collection have names, new measures need new names as
             well: the IDs of rows. Otherwise, IDs are ignored.
 
         Returns
         -------
         numbers : ndarray of int of shape (n_measures,)
-            Theirs, which follow those given before.
+            Numbers of the new measures, which follow those of earlier ones.
         """
         check_is_fitted(self)
         measures = self._measures(X)
         names = None if isinstance(measures, _core.Clouds) else _names_of(X)
         with bar("indexing", self.verbose) as report:
-            first = self._index.add(measures, names, threads_of(self.n_jobs), report)
+            threads = threads_of(self.n_jobs)
+            first = self._index.add(measures, names, threads=threads, report=report)
         return np.arange(first, first + len(measures))
 
-    def remove(self, numbers: Any) -> WassersteinNeighbors:
+    def remove(self, numbers: ArrayLike) -> WassersteinNeighbors:
         """Removes measures from the collection; the others keep their numbers.
 
         It waits for running searches of other threads. Removed measures are deleted from memory,
@@ -437,7 +455,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Parameters
         ----------
         numbers : int, str, or array-like of either
-            Numbers of measures, or their names. One that no measure has is refused, and nothing is removed then.
+            Numbers or names of measures. If any of them is unknown, an error is raised and nothing
+            is removed.
 
         Returns
         -------
@@ -445,10 +464,16 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         check_is_fitted(self)
         given = np.atleast_1d(np.asarray(numbers))
-        if given.dtype.kind in "UO" and given.ndim == 1 and all(isinstance(name, str) for name in given):
+        if (
+            given.dtype.kind in "UO"
+            and given.ndim == 1
+            and all(isinstance(name, str) for name in given)
+        ):
             given = np.asarray(self._index.numbers_of(given.tolist()), dtype=np.int64)
         if given.size and (given.dtype.kind not in "iu" or given.ndim != 1):
-            raise ValueError(f"numbers of measures are a list of int, and names one of str, not {given.dtype} of shape {given.shape}")
+            raise ValueError(
+                f"numbers of measures are a list of int, and names one of str, not {given.dtype} of shape {given.shape}"
+            )
         if given.size and given.min() < 0:
             raise ValueError(f"there is no measure {given.min()}; measures are numbered from 0")
         self._index.remove(given.astype(np.int64))
@@ -460,14 +485,14 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Parameters
         ----------
         n_neighbors : int, optional
-            How many neighbors; all there are, where they are fewer.
+            Neighbors per query; all if there are fewer.
         """
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
         with bar("searching", self.verbose) as report:
             return self._index.expected_recall(k, threads_of(self.n_jobs), report)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the collection, its ground metric and the index to one file.
 
         Parameters
@@ -478,11 +503,11 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self._index.save(os.fspath(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> WassersteinNeighbors:
+    def load(cls, path: Path) -> WassersteinNeighbors:
         """Reads a file written by `save`, ready for queries.
 
-        The ground metric becomes `points`, `cost` or `graph`; other parameters are not in the file. A collection whose
-        totals are not 1 needs ``set_params(normalize=False)``.
+        The ground metric becomes `points`, `cost` or `graph`; other parameters are not in the file.
+        A collection whose totals are not 1 requires ``set_params(normalize=False)``.
 
         Parameters
         ----------
@@ -508,7 +533,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     @property
     def n_samples_fit_(self) -> int:
-        """Numbers given to measures so far."""
+        """Number of measures ever added, including removed ones."""
         check_is_fitted(self)
         return len(self._index)
 
@@ -521,7 +546,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     @property
     def nbytes_(self) -> int:
-        """Bytes of the index, without the ground metric and the measures."""
+        """Bytes of the index without the ground metric and the measures."""
         check_is_fitted(self)
         return self._index.bytes
 
@@ -542,7 +567,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
-        state.pop("_kept_device_search", None)  # device memory cannot be pickled
+        state.pop("_device_search_cache", None)  # device memory cannot be pickled
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -561,9 +586,13 @@ class WassersteinNeighbors(  # type: ignore[misc]
         given = (self.points, self.cost, self.graph, self.model)
         count = sum(what is not None for what in given)
         if count > 1:
-            raise ValueError(f"give at most one of points, cost, graph and model; {count} of them are given")
+            raise ValueError(
+                f"give at most one of points, cost, graph and model; {count} of them are given"
+            )
         if not isinstance(self.model, (TreeWasserstein, type(None))):
-            raise ValueError(f"model is of type {type(self.model).__name__}; it must be a TreeWasserstein")
+            raise ValueError(
+                f"model is of type {type(self.model).__name__}; it must be a TreeWasserstein"
+            )
 
     def _ground(self) -> _core.Ground:
         source = self if self.model is None else self.model
@@ -574,7 +603,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         if self.model is not None and (bare or self.model.__sklearn_is_fitted__()):
             check_is_fitted(self.model)
             return self.model._ground()
-        return ground_of(source.points, source.cost, source.graph, source.metric, source.weight, source.period)
+        return ground_of(
+            source.points, source.cost, source.graph, source.metric, source.weight, source.period
+        )
 
     def _names(self, reset: bool) -> Optional[Sequence[Any]]:
         """Returns the names of the points, to which columns are matched."""
@@ -582,7 +613,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         source = self if model is None else model
         names = names_of_ground(source.points, source.cost, source.graph)
         if reset:
-            return names or (model._model.names if model and model.__sklearn_is_fitted__() else None)
+            return names or (
+                model.model_.names if model and model.__sklearn_is_fitted__() else None
+            )
         return names if hasattr(self, "feature_names_in_") else names or self._index.names
 
     def _rows(self, X: Any) -> Any:
@@ -597,7 +630,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         source = self if self.model is None else self.model
         known = None
         if not reset:
-            known = Places(self.n_features_in_, getattr(self, "feature_names_in_", self._index.names))
+            known = Places(
+                self.n_features_in_, getattr(self, "feature_names_in_", self._index.names)
+            )
         elif self.model is not None and self.model.__sklearn_is_fitted__():
             known = self.model._places()
         if isinstance(X, Measures):
@@ -612,43 +647,49 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def _clouds(self, X: Any) -> _core.Clouds:
         return clouds_for(self._index, X, self.normalize)
 
-    def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
+    def _nearest(
+        self, X: Any, n_neighbors: Optional[int], time: Optional[float] = None
+    ) -> _core._Found:
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
+        if time is not None and (X is None or self.device is not None):
+            raise ValueError("`time` is for queries, `X`, and without a `device`")
         if X is not None and self._index.is_of_clouds:
-            return self._search(self._clouds(X), k)
-        return self._search(None if X is None else self._rows(X), k)
+            return self._search(self._clouds(X), k, time)
+        return self._search(None if X is None else self._rows(X), k, time)
 
-    def _search(self, rows: Any, k: int) -> _core._Found:
+    def _search(self, rows: Any, k: int, time: Optional[float] = None) -> _core._Found:
         """Finds the neighbors of rows, of clouds, or (`None`) of the collection's own measures."""
         as_they_are = rows is None or isinstance(rows, _core.Clouds)
-        if not as_they_are and self.device is None and processes():
+        if not as_they_are and self.device is None and time is None and processes():
             return spread_search(self._index, rows, self.normalize, k, self.accuracy)
         queries = rows if as_they_are else measures_of(rows, self.normalize)
         with bar("searching", self.verbose) as report:
-            on_device = self._device_search()
+            on_device, threads = self._device_search(), threads_of(self.n_jobs)
             if on_device is not None:
-                return on_device.search(queries, k, None, self.accuracy, threads_of(self.n_jobs), report)
-            return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
+                return on_device.search(queries, k, None, self.accuracy, threads, report)
+            return self._index.nearest(
+                queries, k, accuracy=self.accuracy, threads=threads, report=report, time=time
+            )
 
     def _device_search(self) -> Optional[DeviceSearch]:
         """Returns the cached search on the device, or `None` if a search does not use one."""
         if self.device is None or self.accuracy == "approximate" or not self._index.present:
             return None
-        kept = self.__dict__.get("_kept_device_search")
-        if kept is None or kept.index is not self._index or kept.device != self.device or kept.state != state_of(self._index):
-            kept = self._kept_device_search = DeviceSearch(self._index, self.device)
-        return kept
+        cached = self.__dict__.get("_device_search_cache")
+        if cached is None or not cached.is_current(self._index, self.device):
+            cached = self._device_search_cache = DeviceSearch(self._index, self.device)
+        return cached
 
     def _within(self, X: Any, radius: Optional[float]) -> _core._Found:
         check_is_fitted(self)
         radius = float(self.radius if radius is None else radius)
         queries = None if X is None else self._measures(X)
         with bar("searching", self.verbose) as report:
-            on_device = self._device_search()
+            on_device, threads = self._device_search(), threads_of(self.n_jobs)
             if on_device is not None and radius >= 0:
-                return on_device.search(queries, 0, radius, "exact", threads_of(self.n_jobs), report)
-            return self._index.radius(queries, radius, threads_of(self.n_jobs), report)
+                return on_device.search(queries, 0, radius, "exact", threads, report)
+            return self._index.radius(queries, radius, threads=threads, report=report)
 
     def _matrix(self, found: _core._Found, mode: str) -> sparse.csr_matrix:
         start, numbers, distances, *_ = found
@@ -668,7 +709,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """Returns the names of measures for their numbers."""
         names = self.measure_names_
         if names is None:
-            raise ValueError("the measures have no names; fit a DataFrame, or Measures, whose rows have IDs, no two the same")
+            raise ValueError(
+                "the measures have no names; fit a DataFrame, or Measures, whose rows have IDs, no two the same"
+            )
         called = [names.get(number) for number in numbers.ravel().tolist()]
         return np.array(called, dtype=object).reshape(numbers.shape)
 

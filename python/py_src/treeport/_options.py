@@ -35,24 +35,28 @@ def _parameter(row: _core._OptionRow) -> str:
         kind += " or Tree"
     if row["name"] == "method":
         kind = "str"
-    text = f'{row["help"]}. Default: {row["default"]}.'
+    text = f"{row['help']}. Default: {row['default']}."
     if row["kind"] == "seconds":
         text = f"Seconds. {text}"
-    lines = _filled(text, 110)
+    lines = _filled(text, 100)
     if row["name"] == "method":
         methods = "\n".join(f"        - {name!r}: {line};" for name, _, line in _core.methods())
         lines += f"\n\n{methods}\n"
-    return f'    {row["name"]} : {kind}{", optional" if kind != "bool" else ""}\n{lines}'
+    return f"    {row['name']} : {kind}{', optional' if kind != 'bool' else ''}\n{lines}"
 
 
 def _filled(text: str, columns: int) -> str:
     """Wraps a help text as lines of a docstring; words in backticks become quoted strings."""
     indent = " " * 8
     lines = re.sub(r"(?<!`)`(?!`)", '"', text)
-    return fill(lines, columns, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return fill(
+        lines, columns, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
-SOLVE_OPTIONS: dict[str, _core._SolveOptionRow] = {row["name"]: row for row in _core.solve_options()}
+SOLVE_OPTIONS: dict[str, _core._SolveOptionRow] = {
+    row["name"]: row for row in _core.solve_options()
+}
 
 _SOLVE_TYPES = {
     "number": "float",
@@ -86,8 +90,8 @@ def _solve_parameter(row: _core._SolveOptionRow, many: bool) -> str:
     if row["kind"] == "seconds":
         sentences.insert(0, "Seconds")
     if row["kind"] == "device":
-        sentences.append("It needs PyTorch and Triton: ``pip install \"treeport[gpu]\"``")
+        sentences.append('It needs PyTorch and Triton: ``pip install "treeport[gpu]"``')
     if row["read_by"] != "all problems":
-        sentences.append(f'For {row["read_by"]}')
+        sentences.append(f"For {row['read_by']}")
     text = " ".join(f"{sentence}." for sentence in sentences if sentence)
-    return f'    {row["name"]} : {kind}, optional\n{_filled(text, 100)}'
+    return f"    {row['name']} : {kind}, optional\n{_filled(text, 100)}"

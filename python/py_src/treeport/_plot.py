@@ -40,11 +40,17 @@ def draw(tree: Tree, ax: Optional[Axes], max_rows: int) -> Axes:
     ax.add_collection(LineCollection(lines, colors="0.25", linewidths=0.9))
     closed = [group for group in groups if group.size > 1]
     wedges = [
-        [(x[g.node], y[g.node]), (x[g.node] + g.below, y[g.node] - 0.32), (x[g.node] + g.below, y[g.node] + 0.32)]
+        [
+            (x[g.node], y[g.node]),
+            (x[g.node] + g.below, y[g.node] - 0.32),
+            (x[g.node] + g.below, y[g.node] + 0.32),
+        ]
         for g in closed
     ]
     if wedges:
-        ax.add_collection(PolyCollection(wedges, facecolors="0.82", edgecolors="0.45", linewidths=0.6))
+        ax.add_collection(
+            PolyCollection(wedges, facecolors="0.82", edgecolors="0.45", linewidths=0.6)
+        )
     deepest = max(x.max(), *(x[g.node] + g.below for g in groups))
     ax.set_xlim(-0.01 * deepest, 1.01 * deepest or 1.0)
     ax.set_ylim(len(groups) - 0.4, -0.6)

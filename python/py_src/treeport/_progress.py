@@ -76,8 +76,7 @@ class Silent:
 def in_notebook() -> Any:
     """Returns an updatable display in the output of a notebook's cell; `None` outside notebooks.
 
-    A saved notebook keeps all lines that end in a carriage return. A display keeps only the last.
-    """
+    A saved notebook keeps all lines that end in a carriage return. A display keeps only the last."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is None:  # a terminal

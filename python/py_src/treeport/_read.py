@@ -18,6 +18,18 @@ def read(path: str, transpose: bool, empty: bool = False) -> Any:
     return READERS[kind](path)
 
 
+def hint_for_vectors(path: str) -> str:
+    """Returns a hint for errors about a text file whose first line is a word and numbers."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            words = file.readline(10_000).split(" ")
+        [float(number) for number in words[1:]]
+    except (OSError, ValueError):
+        return ""
+    is_vector = len(words) > 2
+    return "; if these are word vectors, `read_word_vectors` reads them" if is_vector else ""
+
+
 def read_hdf5_biom(path: str) -> NamedTable:
     """Reads the samples of a BIOM 2.1 table, which the file also stores as rows."""
     h5py = _needed("h5py", "a .biom file of HDF5", path)
@@ -57,7 +69,9 @@ def read_parquet(path: str) -> NamedTable:
     try:
         frame = pandas.read_parquet(path)
     except ImportError as error:
-        raise ImportError(f"{path}: a .parquet file is read by pyarrow: `pip install pyarrow`") from error
+        raise ImportError(
+            f"{path}: a .parquet file is read by pyarrow: `pip install pyarrow`"
+        ) from error
     counted = frame.index.equals(pandas.RangeIndex(len(frame)))
     if counted and frame.shape[1] and not pandas.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
         frame = frame.set_index(frame.columns[0])
@@ -68,9 +82,15 @@ def read_parquet(path: str) -> NamedTable:
     missing = frame.isna().to_numpy()
     if missing.any():
         row, column = (int(at[0]) for at in missing.nonzero())
-        raise ValueError(f"row {frame.index[row]}, column {frame.columns[column]}: there is no number")
+        raise ValueError(
+            f"row {frame.index[row]}, column {frame.columns[column]}: there is no number"
+        )
     ids = None if counted else texts(frame.index)
-    return NamedTable(lambda: sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
+    return NamedTable(
+        lambda: sparse.csr_array(frame.to_numpy(dtype="float64")),
+        ids,
+        names_of_labels(frame.columns),
+    )
 
 
 def read_clouds_anndata(path: str) -> Any:
@@ -101,10 +121,15 @@ def _needed(package: str, what: str, path: str) -> Any:
     try:
         return __import__(package)
     except ImportError as error:
-        raise ImportError(f"{path}: {what} is read by {package}: `pip install {package}`") from error
+        raise ImportError(
+            f"{path}: {what} is read by {package}: `pip install {package}`"
+        ) from error
 
 
-CLOUD_READERS: dict[str, Callable[[str], Any]] = {"h5ad": read_clouds_anndata, "parquet": read_clouds_parquet}
+CLOUD_READERS: dict[str, Callable[[str], Any]] = {
+    "h5ad": read_clouds_anndata,
+    "parquet": read_clouds_parquet,
+}
 
 READERS: dict[str, Callable[[str], NamedTable]] = {
     "biom-hdf5": read_hdf5_biom,

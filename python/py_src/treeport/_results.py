@@ -16,7 +16,9 @@ def framed(distances: Any, left: Any, right: Any) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("distances of rows with IDs are a DataFrame: `pip install pandas`") from error
+        raise ImportError(
+            "distances of rows with IDs are a DataFrame: `pip install pandas`"
+        ) from error
     return pandas.DataFrame(distances, index=left, columns=right)
 
 
@@ -27,13 +29,17 @@ def moves_matrix(moves: Any, shape: tuple[int, int]) -> sparse.csr_array:
     order = np.lexsort((right, left))
     start = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=shape[0]))])
     index = np.int32 if max(len(mass), *shape) < 2**31 else np.int64
-    plan = sparse.csr_array((mass[order], right[order].astype(index), start.astype(index)), shape=shape)
+    plan = sparse.csr_array(
+        (mass[order], right[order].astype(index), start.astype(index)), shape=shape
+    )
     # Plans of trees may have several moves between the same points.
     plan.sum_duplicates()
     return plan
 
 
-def moves(plan: sparse.csr_array, left: Optional[Sequence[Any]], right: Optional[Sequence[Any]]) -> Any:
+def moves(
+    plan: sparse.csr_array, left: Optional[Sequence[Any]], right: Optional[Sequence[Any]]
+) -> Any:
     """Returns a plan as a table of source, target and mass, the largest mass first."""
     entries = sparse.coo_array(plan)
     source, target, mass = entries.row, entries.col, entries.data

@@ -11,24 +11,25 @@ from scipy import sparse
 from ._batches import emd_pairs
 from ._clouds import Clouds, clouds_of
 from ._ground import coordinates, with_metrics
-from ._inputs import Floats, Integers, Seed, measures_of, outside, seed_of, threads_of, to_measures
+from ._inputs import measures_of, outside, seed_of, threads_of, to_measures
+from ._types import AnyMeasures, ArrayLike, Floats, Integers, Period, Seed
 
 
 @with_metrics
 def null_distance(
-    X: Any,
-    points: Any = None,
+    X: AnyMeasures,
+    points: Optional[ArrayLike] = None,
     *,
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     n_points: Optional[int] = None,
     random_state: Seed = 0,
     n_jobs: Optional[int] = None,
 ) -> float:
-    """The distance that sampling alone causes: between two disjoint samples of one group, averaged over groups.
+    """Computes the mean distance between two disjoint samples of one group, over all groups.
 
-    Two samples of one distribution are not at distance 0: the smaller the samples, the larger the distance. A distance
-    between groups shows a difference only as far as it exceeds this.
+    Two samples of one distribution have a positive distance, which is larger for smaller samples. A
+    distance between groups shows a difference only as far as it exceeds this one.
 
     Parameters
     ----------
@@ -41,8 +42,9 @@ def null_distance(
     period : float or sequence, optional
         The period of coordinates that wrap around, as for `emd`.
     n_points : int, optional
-        Number of points of a sample; by default half of the group. A group with fewer than twice as many points gives samples of
-        half of it, with a warning. If groups were sampled with ``n_cells=500``, draw 500 from the whole groups.
+        Number of points of a sample; by default half of the group. A group with fewer than twice as
+        many points is split into halves, with a warning. If groups were sampled with
+        ``n_cells=500``, draw 500 from the whole groups.
     random_state : int, numpy.random.Generator or None
         Determines which points are drawn.
     n_jobs : int, optional
@@ -68,10 +70,14 @@ def null_distance(
     groups = list(_groups(X, points))
     if n_points is not None:
         _warn_of_small_groups([int(np.count_nonzero(masses > 0)) for masses, _ in groups], n_points)
-    return _null_distance(groups, n_points, random_state, metric=metric, period=period, n_jobs=n_jobs)
+    return _null_distance(
+        groups, n_points, random_state, metric=metric, period=period, n_jobs=n_jobs
+    )
 
 
-def _null_distance(groups: Any, n_points: Optional[int], random_state: Seed, **ground: Any) -> float:
+def _null_distance(
+    groups: Any, n_points: Optional[int], random_state: Seed, **ground: Any
+) -> float:
     """Computes `null_distance` from masses and points of groups, without a warning."""
     rng = np.random.default_rng(seed_of(random_state))
     draws: list[tuple[Floats, Floats]] = []
@@ -114,8 +120,7 @@ class Sampling(TypedDict):
 def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
     """Estimates the effect of subsampling (``n_cells=``) on a fit; `None` for other measures.
 
-    The number of solved pairs of whole groups depends on their sizes, to limit the time to seconds.
-    """
+    The number of solved pairs of whole groups depends on their sizes, to limit the time to seconds."""
     whole = getattr(drawn, "_whole", None)
     points = estimator._coordinates()
     if whole is None or points is None:
@@ -129,7 +134,7 @@ def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
     pairs = _affordable(np.diff(rows.indptr), rng)
     exact = emd_pairs(rows, pairs, points=at, **ground)
     left, right = (measures_of(rows[pairs[:, side]]) for side in (0, 1))
-    found = estimator._model._raw.paired(left, right, threads_of(estimator.n_jobs))
+    found = estimator.model_._raw.paired(left, right, threads_of(estimator.n_jobs))
     apart = exact > 0
     error = float(np.mean(np.abs(found[apart] / exact[apart] - 1))) if apart.any() else float("nan")
     return {"null_distance": null, "error": error}
@@ -137,7 +142,9 @@ def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
 
 def _affordable(sizes: Integers, rng: np.random.Generator) -> Integers:
     """Draws random pairs of groups within the limits of pairs and work, at least one."""
-    every = np.column_stack(np.triu_indices(len(sizes), 1))[rng.permutation(len(sizes) * (len(sizes) - 1) // 2)]
+    every = np.column_stack(np.triu_indices(len(sizes), 1))[
+        rng.permutation(len(sizes) * (len(sizes) - 1) // 2)
+    ]
     work = np.cumsum(sizes[every[:, 0]].astype(np.int64) * sizes[every[:, 1]])
     count = np.clip(np.searchsorted(work, _WORK, side="right"), 1, _PAIRS)
     return every[:count]

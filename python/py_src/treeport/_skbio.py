@@ -7,7 +7,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._inputs import Floats, Integers, ids_of, texts
+from ._inputs import ids_of, texts
+from ._types import Distances, Floats, Integers
 
 
 def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floats, list[str]]:
@@ -57,7 +58,9 @@ def _length(node: Any) -> float:
         )
     length = float(node.length)
     if not (np.isfinite(length) and length >= 0):
-        raise ValueError(f"the edge above {_called(node)} has length {length:g}; lengths are at least 0")
+        raise ValueError(
+            f"the edge above {_called(node)} has length {length:g}; lengths are at least 0"
+        )
     return length
 
 
@@ -71,7 +74,7 @@ def _called(node: Any) -> str:
     return f"the node with the tips {', '.join(tips[:3])}{', …' if len(tips) > 3 else ''}"
 
 
-def to_skbio(distances: Any) -> Any:
+def to_skbio(distances: Distances) -> Any:
     """Converts a table of all distances to a `DistanceMatrix` of scikit-bio.
 
     Parameters
@@ -82,13 +85,13 @@ def to_skbio(distances: Any) -> Any:
     Returns
     -------
     matrix : skbio.DistanceMatrix
-        Its IDs are those of the rows, as text; numbers from 0 where there are none.
+        Its IDs are those of the rows as text, or numbers from 0.
 
     Examples
     --------
     >>> import treeport as tp
     >>> import pandas as pd
-    >>> tree = tp.Tree.from_newick("((a:1,b:1):2,c:3);")
+    >>> tree = tp.Tree.from_newick("(a:1,b:1);")
     >>> samples = pd.DataFrame([[8, 0], [4, 4]], index=["gut", "skin"], columns=["b", "a"])
     >>> float(tp.to_skbio(tree.unifrac(samples))["gut", "skin"])
     1.0

@@ -6,9 +6,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import _core, _tiles
-from ._devices import engine_on, memory_errors
-from ._inputs import Floats, Integers, neighbors_of
+from . import _core
+from ._devices import engine_on, memory_errors, tables
+from ._inputs import neighbors_of
+from ._types import Floats, Integers
 
 
 def table_of(
@@ -22,10 +23,10 @@ def table_of(
     """Computes all distances between two sets or within one, into `out` if given."""
     shape = (len(left), len(left if right is None else right))
     if device is not None:
-        engine = _engine(device)
+        engine = engine_on(device, tables.TableEngine)
         out = _new(shape, np.float32) if out is None else _checked(out, shape, single=True)
-        with memory_errors("measures", device, "rows at a time"), engine.chosen():
-            _tiles.table(engine, *_sides(engine, raw, left, right, threads), right is None, out)
+        with memory_errors("measures", device, "rows at a time"), engine.current():
+            tables.table(engine, *_sides(engine, raw, left, right, threads), right is None, out)
         return out
     if out is None:
         return raw.pairwise(left, right, threads)
@@ -56,9 +57,13 @@ def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
     if str(out.dtype).split(".")[-1] not in dtypes.split(" or ") or tuple(out.shape) != shape:
         raise ValueError(f"out has dtype {out.dtype} and shape {tuple(out.shape)}; {expected}")
     if not is_tensor and not (out.flags.writeable and out.flags.aligned):
-        raise ValueError(f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}")
+        raise ValueError(
+            f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}"
+        )
     if not is_tensor and _overlaps_itself(out):
-        raise ValueError(f"out has several entries in one place (strides {out.strides}); {expected}")
+        raise ValueError(
+            f"out has several entries in one place (strides {out.strides}); {expected}"
+        )
     return out
 
 
@@ -92,25 +97,23 @@ def nearest_of(
         return np.empty((len(left), 0)), np.empty((len(left), 0), dtype=np.int64)
     if device is None:
         return raw.nearest(left, right, count, threads)
-    engine = _engine(device)
-    with memory_errors("measures", device, "rows at a time"), engine.chosen():
+    engine = engine_on(device, tables.TableEngine)
+    with memory_errors("measures", device, "rows at a time"), engine.current():
         sides = _sides(engine, raw, left, right, threads)
-        return _tiles.nearest(engine, *sides, right is None, count)
-
-
-def _engine(device: str) -> _tiles.Engine:
-    found: _tiles.Engine = engine_on(device, _tiles.Engine, "_cuda")
-    return found
+        return tables.nearest(engine, *sides, right is None, count)
 
 
 def _sides(
-    engine: _tiles.Engine,
+    engine: tables.TableEngine,
     raw: _core.Model,
     left: _core.Measures,
     right: Optional[_core.Measures],
     threads: int,
-) -> tuple[_tiles.Side, _tiles.Side]:
+) -> tuple[tables.TableSide, tables.TableSide]:
     raw.check_balanced(left, right)
-    rows = [None if side is None else _tiles.Rows(*raw.embed(side, threads)[:3]) for side in (left, right)]
+    rows = [
+        None if side is None else tables.SparseRows(*raw.embed(side, threads)[:3])
+        for side in (left, right)
+    ]
     assert rows[0] is not None
-    return _tiles.sides(engine, rows[0], rows[1], raw.nodes)
+    return tables.sides(engine, rows[0], rows[1], raw.nodes)

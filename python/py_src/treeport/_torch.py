@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -13,9 +13,10 @@ from ._tree import Tree
 
 
 class TreeDistance(torch.nn.Module):  # type: ignore[misc]
-    """Tree distances of rows of masses: ``sum_v length(v) * |mass of A below v - mass of B below v|``.
+    """Tree distances of rows of masses, differentiable in the masses.
 
-    Gradients in the masses are exact; if the masses below a node are equal, they are subgradients. ``module.to("cuda")``
+    The distance is ``sum_v length(v) * |mass of A below v - mass of B below v|``. Gradients are
+    exact; if the masses below a node are equal, they are subgradients. ``module.to("cuda")``
     computes on a GPU.
 
     Parameters
@@ -25,7 +26,7 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
         Type of the masses; by default PyTorch's own default.
     """
 
-    def __init__(self, tree: Union[Tree, Forest], dtype: Any = None) -> None:
+    def __init__(self, tree: Union[Tree, Forest], dtype: Optional[torch.dtype] = None) -> None:
         super().__init__()
         # Column p is the embedding of a unit mass at point p.
         points = sparse.identity(tree.n_points, format="csr")
@@ -36,11 +37,10 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
         matrix = matrix.coalesce()
         self.register_buffer("matrix", matrix)
 
-    def forward(self, A: Any, B: Any) -> Any:
-        """Distances along the last axis, which is that of the points. Other axes are batch axes, and are broadcast.
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        """Computes distances along the last axis, that of the points; other axes are broadcast.
 
-        Rows that are compared have to have equal totals.
-        """
+        Paired rows must have equal totals."""
         surplus = A - B
         if not torch.compiler.is_compiling():
             _check_totals(A.expand_as(surplus), surplus)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, overload
 
 import numpy as np
 
 from . import _core
-from ._ground import geometry, with_metrics
+from ._ground import GroundInput, geometry, with_metrics
+from ._images import ImageProblem, Spacing
 from ._options import with_solve_options
 from ._problem import Problem, no_masses
 from ._solution import Bounds, Plan, Solution, plan_kind
+from ._types import Accuracy, ArrayLike, GraphLike, Masses, PenaltyLike, Period
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -20,21 +22,23 @@ _ndarray, _emd_of_arrays = np.ndarray, _core.emd_of_arrays
 
 
 @with_metrics
-@with_solve_options("mass", "penalty", "accuracy", "time", "device")
+@with_solve_options("mass", "penalty", "order", "accuracy", "time", "device")
 def solve(
-    a: Any,
-    b: Any,
-    cost: Any = None,
-    points_b: Any = None,
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = None,
+    points_b: Optional[ArrayLike] = None,
     *,
-    points: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
+    grid: Optional[Spacing] = None,
     mass: Optional[float] = None,
-    penalty: Any = None,
-    accuracy: Union[str, float, None] = None,
+    penalty: Optional[PenaltyLike] = None,
+    order: float = 1.0,
+    accuracy: Optional[Accuracy] = None,
     time: Optional[float] = None,
     device: Optional[str] = None,
     potentials: bool = False,
@@ -43,61 +47,69 @@ def solve(
 ) -> Solution:
     """Solves one transport problem: value, proved bounds, plan and dual values in one object.
 
-    ``solve(a, b, M)`` takes a cost matrix. ``solve(a, b, x, y)`` takes the coordinates of the points
-    of `a` and of those of `b`. All other arguments are keywords. Only the costs between points with
-    mass are read, so the time depends on the supports alone. `emd` is the same as a plain number.
+    ``solve(a, b, M)`` takes a cost matrix. ``solve(a, b, x, y)`` takes the coordinates of the
+    points of `a` and of those of `b`. All other arguments are keywords. Only the costs between
+    points with mass are read, so the time depends on the supports alone. `emd` is the same as a
+    plain number.
 
     Parameters
     ----------
     a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
         Masses at the points. Their totals have to be equal, unless `mass` or `penalty` is given.
-        `None` means the same mass at every point, 1 in total. A dict ``{node: mass}`` names nodes of a
-        networkx graph, rows of a DataFrame of points, or points by their numbers; other points have no
-        mass. Labels of a Series are matched in the same way: to the nodes, to the index of `points`, or
-        to the index (`a`) and columns (`b`) of `cost`.
+        `None` means the same mass at every point, 1 in total. A dict ``{node: mass}`` names nodes
+        of a networkx graph, rows of a DataFrame of points, or points by their numbers; other points
+        have no mass. Labels of a Series are matched in the same way: to the nodes, to the index of
+        `points`, or to the index (`a`) and columns (`b`) of `cost`.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
-        Distances between the points, square or condensed as from `scipy.spatial.distance.pdist`; or the
-        cost from every point of `a` to every point of `b`, which need not be the same points. Give one
-        of `cost`, `points` and `graph`. Costs are taken as they are; for Wasserstein-2 give squared
-        costs and take the root of the value.
+        Distances between the points, square or condensed as from `scipy.spatial.distance.pdist`; or
+        the cost from every point of `a` to every point of `b`, which need not be the same points.
+        Give one of `cost`, `points` and `graph`. Costs are taken as they are; for Wasserstein-2
+        give distances and `order=2`.
     points_b : array-like of shape (n_points_b, n_dimensions), optional
-        Coordinates of the points of `b`, if they differ from those of `a`. The argument before it, or
-        `points`, then has the coordinates of the points of `a`.
+        Coordinates of the points of `b`, if they differ from those of `a`. The argument before it,
+        or `points`, then has the coordinates of the points of `a`.
     points : array-like of shape (n_points, n_dimensions), optional
         Coordinates.
     graph : sparse matrix or networkx graph, optional
-        Edge weights; distances are shortest paths. The edges of a directed graph, or of a matrix that
-        is not symmetric, keep their direction; one triangle of a matrix stands for both. The graph may
-        have several components, if `a` and `b` have the same mass in each.
+        Edge weights; distances are shortest paths. The edges of a directed graph, or of a matrix
+        that is not symmetric, keep their direction; one triangle of a matrix stands for both. The
+        graph may have several components, if `a` and `b` have the same mass in each.
     weight : str or None
-        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge length 1.
+        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge
+        length 1.
     metric : {metrics}
         The distance between two points. "haversine" takes latitude and longitude in degrees, and
-        distances are in km. Wasserstein-2 is the root of the value with "sqeuclidean".
+        distances are in km. Wasserstein-2 has `order=2`.
     period : float or sequence of float or None, optional
-        The period of coordinates that wrap around, such as angles, tori and boxes of a simulation: one
-        number for all coordinates, or a number or `None` for each. ``period=[None, 2 * np.pi]`` is a
-        height and an angle. Differences go the shorter way around. "cosine" and "haversine" take no
-        period.
+        The period of coordinates that wrap around, such as angles, tori and boxes of a simulation:
+        one number for all coordinates, or a number or `None` for each. ``period=[None, 2 * np.pi]``
+        is a height and an angle. Differences go the shorter way around. "cosine" and "haversine"
+        take no period.
+    grid : float or sequence of float, optional
+        `a` and `b` are images or volumes of one shape, and this is the distance between neighbors
+        along each axis, or along all. Points are numbered in the order of ``a.ravel()``. With
+        ``metric="manhattan"`` balanced problems are solved on the edges between neighbors.
     {options}
     potentials : bool
-        Whether to compute dual values of all points, with and without mass. They take a pass over all
-        pairs of points, which `time` does not include, so they are computed with the solution: later
-        the arrays might have changed. With `mass` there are none.
+        Whether to compute dual values of all points, with and without mass. They take a pass over
+        all pairs of points, which `time` does not include, so they are computed with the solution:
+        later the arrays might have changed.
     rates : bool
-        Whether to compute the rates at which the value changes with the masses, also at points without
-        mass, where potentials are not these rates. They include the potentials and take another pass.
+        Whether to compute the rates at which the value changes with the masses, also at points
+        without mass, where potentials are not these rates. They include the potentials and take
+        another pass.
     verbose : bool
         Whether to show on stderr how much of the value is proved: the lower bound as a share of the
-        cost of the best plan so far. If the work will take longer than some seconds, a rough forecast of
-        time and memory comes first: time to a factor of five, from the numbers of points and coordinates
-        alone. The solvers and the reason for them come last, unless there are few points.
+        cost of the best plan so far. If the work will take longer than some seconds, a rough
+        forecast of time and memory comes first: time to a factor of five, from the numbers of
+        points and coordinates alone. The solvers and the reason for them come last, unless there
+        are few points.
 
     Returns
     -------
     solution : Solution
-        With `value`, `lower`, `upper`, `gap`, `plan`, `plan_table`, `potentials`, `rates`, `engine`,
-        `route` and `seconds`.
+        With `value`, `lower`, `upper`, `gap`, `plan`, `plan_table`, `potentials`, `penalty`,
+        `rates`, `engine`, `route` and `seconds`.
 
     Raises
     ------
@@ -132,37 +144,56 @@ def solve(
     >>> solution.value, float(0.5 * u[0] + 0.5 * u[1] + v[0])
     (2.0, 2.0)
 
+    Two images, and where the first pixel goes:
+
+    >>> one, other = [[1, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 1]]
+    >>> solution = tp.solve(one, other, grid=(1.0, 1.0), metric="manhattan")
+    >>> solution.value, solution.displacement[0, 0]
+    (3.0, array([1., 2.]))
+
     Bounds that are close enough:
 
     >>> solution = tp.solve([2, 1, 0], [0, 2, 1], points=line, accuracy=0.1)
     >>> solution.lower <= 6 <= solution.upper <= 1.1 * solution.lower
     True
     """
-    problem = Problem(a, b, points, points_b, cost, graph, metric, weight, period)
-    return problem.solve(
+    given = GroundInput(points, cost, graph, metric, weight, period)
+    image = None
+    if grid is not None:
+        if points_b is not None:
+            raise ValueError("`grid` gives the places of pixels; leave out `points_b`")
+        balanced = mass is penalty is device is None and order == 1
+        problem: Problem = (image := ImageProblem(a, b, grid, given, balanced))
+    else:
+        problem = Problem(a, b, given, points_b)
+    solution = problem.solve(
         "rates" if rates else "potentials" if potentials else "plan",
         mass=mass,
         penalty=penalty,
+        order=order,
         accuracy=accuracy,
         time=time,
         device=device,
         verbose=verbose,
     )
+    solution._grid = None if image is None else image.grid
+    return solution
 
 
 class _GroundOptions(TypedDict, total=False):
     """Keyword arguments that all overloads share."""
 
-    points: Any
-    graph: Any
+    points: Optional[ArrayLike]
+    graph: Optional[GraphLike]
     weight: Optional[str]
     metric: str
-    period: Any
+    period: Optional[Period]
 
 
 class _EmdOptions(_GroundOptions, total=False):
     mass: Optional[float]
-    penalty: Any
+    penalty: Optional[PenaltyLike]
+    order: float
     device: Optional[str]
     verbose: bool
 
@@ -176,49 +207,64 @@ class _SinkhornOptions(_GroundOptions, total=False):
 
 @overload
 def emd(
-    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    accuracy: None = ..., time: None = ..., return_plan: Literal[False] = ...,
-    return_potentials: Literal[False] = ..., **rest: Unpack[_EmdOptions]
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = ...,
+    points_b: Optional[ArrayLike] = ...,
+    *,
+    accuracy: None = ...,
+    time: None = ...,
+    return_plan: Literal[False] = ...,
+    return_potentials: Literal[False] = ...,
+    **rest: Unpack[_EmdOptions],
 ) -> float: ...
 @overload
 def emd(
-    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    accuracy: Union[str, float, None] = ..., time: Optional[float] = ..., return_plan: Plan = ...,
-    return_potentials: bool = ..., **rest: Unpack[_EmdOptions]
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = ...,
+    points_b: Optional[ArrayLike] = ...,
+    *,
+    accuracy: Optional[Accuracy] = ...,
+    time: Optional[float] = ...,
+    return_plan: Plan = ...,
+    return_potentials: bool = ...,
+    **rest: Unpack[_EmdOptions],
 ) -> Any: ...
 @with_metrics
 def emd(
     a: Any,
     b: Any,
-    cost: Any = None,
-    points_b: Any = None,
+    cost: Optional[ArrayLike] = None,
+    points_b: Optional[ArrayLike] = None,
     *,
-    points: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     mass: Optional[float] = None,
     penalty: Any = None,
-    accuracy: Union[str, float, None] = None,
+    order: float = 1.0,
+    accuracy: Optional[Accuracy] = None,
     time: Optional[float] = None,
     device: Optional[str] = None,
     return_plan: Plan = False,
     return_potentials: bool = False,
     verbose: bool = False,
 ) -> Any:
-    """Exact transport cost (Wasserstein-1) between two measures as a number, proved to be optimal.
+    """Computes the exact transport cost (Wasserstein-1) of two measures, proved to be optimal.
 
-    ``emd(a, b, M)`` takes a cost matrix, ``emd(a, b, x, y)`` coordinates. `solve` returns the
-    same result as an object with value, bounds, plan and potentials.
+    ``emd(a, b, M)`` takes a cost matrix, ``emd(a, b, x, y)`` coordinates. `solve` returns the same
+    result as an object with value, bounds, plan and potentials.
 
     Parameters
     ----------
     a, b, cost, points_b, points, graph, weight, period
         The measures and the costs between them, as for `solve`.
     metric : {metrics}
-        The distance between two points. Wasserstein-2 is the root of the value with "sqeuclidean".
-    mass, penalty, device, verbose
+        The distance between two points. Wasserstein-2 has `order=2`.
+    mass, penalty, order, device, verbose
         As for `solve`.
     accuracy, time
         As for `solve`; with one of them the answer is a `Bounds`.
@@ -234,13 +280,13 @@ def emd(
     plan : scipy.sparse.csr_array of shape (n_points_a, n_points_b), or DataFrame
         `Solution.plan`, or with "table" `Solution.plan_table`; only with `return_plan`.
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
-        `Solution.potentials`; only with `return_potentials`. ``a @ u + b @ v`` is the value, up to a
-        relative 1e-9, so no plan is cheaper.
+        `Solution.potentials`; only with `return_potentials`. ``a @ u + b @ v`` is the value, up to
+        a relative 1e-9, so no plan is cheaper. With `mass` it takes `Solution.penalty`, too.
 
     bounds : Bounds
         Returned instead of all these with `accuracy` or `time`: certified `lower` and `upper`, with
-        `return_plan` the `plan` behind `upper`, and with `return_potentials` the `potentials` ``(u, v)``
-        behind `lower`.
+        `return_plan` the `plan` behind `upper`, and with `return_potentials` the `potentials`
+        ``(u, v)`` behind `lower`.
 
     Raises
     ------
@@ -262,7 +308,7 @@ def emd(
     Different totals: the unit at 9 is taken away, or left where it is.
 
     >>> line = [[0.0], [1.0], [9.0]]
-    >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=[3.0, 3.0, 0.5])  # the last point is cheap to leave
+    >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=[3.0, 3.0, 0.5])  # the last is cheap
     2.5
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=3.0)
     5.0
@@ -276,14 +322,25 @@ def emd(
     True
     """
     bounded = accuracy is not None or time is not None
-    plain = type(a) is type(b) is _ndarray and graph is None and device is None
+    plain = type(a) is type(b) is _ndarray and graph is None and device is None and order == 1
     number = mass is None if isinstance(penalty, (float, int)) else penalty is None
-    if plain and number and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
+    if (
+        plain
+        and number
+        and not (return_plan or return_potentials or bounded or verbose)
+        and (cost is None or points is None)
+    ):
         # Arrays of the right types are read in place: for ten points, the general path below
         # takes longer than the solution.
         ground = cost if points is None else points
         if type(ground) is _ndarray and (points_b is None or type(points_b) is _ndarray):
-            of_points = None if points is points_b is None else metric if period is None else geometry(metric, period)
+            of_points = (
+                None
+                if points is points_b is None
+                else metric
+                if period is None
+                else geometry(metric, period)
+            )
             if of_points is not None or period is None:
                 try:
                     value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
@@ -293,12 +350,14 @@ def emd(
                     raise
                 if value is not None:
                     return value
-    problem = Problem(a, b, points, points_b, cost, graph, metric, weight, period)
+    given = GroundInput(points, cost, graph, metric, weight, period)
+    problem = Problem(a, b, given, points_b)
     kind = plan_kind(return_plan)
     found = problem.solve(
         "potentials" if return_potentials else "plan" if kind or bounded else "value",
         mass=mass,
         penalty=penalty,
+        order=order,
         accuracy=accuracy,
         time=time,
         device=device,
@@ -314,39 +373,51 @@ def emd(
 
 @overload
 def sinkhorn(
-    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    return_plan: Literal[False] = ..., **rest: Unpack[_SinkhornOptions]
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = ...,
+    points_b: Optional[ArrayLike] = ...,
+    *,
+    return_plan: Literal[False] = ...,
+    **rest: Unpack[_SinkhornOptions],
 ) -> float: ...
 @overload
 def sinkhorn(
-    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    return_plan: Plan, **rest: Unpack[_SinkhornOptions]
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = ...,
+    points_b: Optional[ArrayLike] = ...,
+    *,
+    return_plan: Plan,
+    **rest: Unpack[_SinkhornOptions],
 ) -> Any: ...
 def sinkhorn(
-    a: Any,
-    b: Any,
-    cost: Any = None,
-    points_b: Any = None,
+    a: Optional[Masses],
+    b: Optional[Masses],
+    cost: Optional[ArrayLike] = None,
+    points_b: Optional[ArrayLike] = None,
     *,
-    points: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     epsilon: float = 0.01,
     relative: bool = True,
     max_iterations: int = 100_000,
     tolerance: float = 1e-9,
     return_plan: Plan = False,
 ) -> Any:
-    """Cost of the entropic transport plan between two measures, without the entropy.
+    """Computes the cost of the entropic transport plan of two measures, without the entropy.
 
-    It is never below `emd`, and approaches `emd` as `epsilon` goes to 0. The plan has the right marginals.
+    It is never below `emd`, and approaches `emd` as `epsilon` goes to 0. The plan has the right
+    marginals.
 
     Parameters
     ----------
     a, b, cost, points_b, points, graph, weight, metric, period
-        As for `solve`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``; all other arguments are keywords.
+        As for `solve`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``; all other arguments are
+        keywords.
     epsilon : float
         The weight of the entropy.
     relative : bool
@@ -378,8 +449,17 @@ def sinkhorn(
     >>> round(value, 6)  # 1/(1 + e)
     0.268941
     """
-    problem = Problem(a, b, points, points_b, cost, graph, metric, weight, period)
-    options = (epsilon, relative, max_iterations, tolerance)
+    given = GroundInput(points, cost, graph, metric, weight, period)
+    problem = Problem(a, b, given, points_b)
     kind = plan_kind(return_plan)
-    value, entries = _core.sinkhorn(problem.a, problem.b, problem.costs, bool(kind), *options)
+    value, entries = _core.sinkhorn(
+        problem.a,
+        problem.b,
+        problem.costs,
+        plan=bool(kind),
+        epsilon=epsilon,
+        relative=relative,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
     return value if entries is None else (value, problem.moves(entries).shown(kind))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
 from ._ground import ground_of, names_of_ground
-from ._inputs import Floats, Integers, ids_of, names_of_labels, threads_of
+from ._inputs import ids_of, names_of_labels, threads_of
 from ._model import Model
 from ._results import framed
 from ._skbio import arrays_of
+from ._types import ArrayLike, Distances, Floats, GraphLike, Integers, MeasuresLike, Period
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 class Tree(Model):
     """A rooted tree whose leaves are points, and transport along its edges.
 
-    Nodes ``0 … n_points - 1`` are the points, a parent has a larger number than its children, and the
-    root comes last.
+    Nodes ``0 … n_points - 1`` are the points, a parent has a larger number than its children, and
+    the root comes last.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Tree(Model):
     _forest = False
 
     def __init__(
-        self, parents: Any, lengths: Any, names: Optional[Sequence[str]] = None
+        self, parents: npt.ArrayLike, lengths: npt.ArrayLike, names: Optional[Sequence[str]] = None
     ) -> None:
         above = np.atleast_1d(np.require(parents, np.int64, "A"))
         edges = np.atleast_1d(np.require(lengths, np.float64, "A"))
@@ -65,15 +67,16 @@ class Tree(Model):
 
     @classmethod
     def from_newick(cls, text: str, names: Optional[Sequence[str]] = None) -> Tree:
-        """The tree in a Newick text.
+        """Reads a tree from Newick text.
 
         Parameters
         ----------
         text : str
-            One tree; a missing length is 0, which `unifrac` refuses; labels of inner nodes are skipped.
+            One tree; a missing length is 0, which `unifrac` rejects; labels of inner nodes are
+            ignored.
         names : sequence of str, optional
-            The order of the points, for instance the columns of a table. All names have to be in
-            the tree, and the other way round. By default points are numbered as they appear.
+            The order of the points, for instance the columns of a table: the names of all leaves.
+            By default, points are numbered in order of appearance.
 
         Examples
         --------
@@ -86,12 +89,13 @@ class Tree(Model):
 
     @classmethod
     def from_skbio(cls, node: Any, names: Optional[Sequence[str]] = None) -> Tree:
-        """The tree of a `TreeNode` of scikit-bio.
+        """Converts a `TreeNode` of scikit-bio.
 
         Parameters
         ----------
         node : skbio.TreeNode
-            The root. Every tip needs its own name, and every edge a length; inner nodes need no names.
+            The root. Every tip needs its own name, and every edge a length; inner nodes need no
+            names.
         names : sequence of str, optional
             The order of the points: see `from_newick`.
 
@@ -106,8 +110,8 @@ class Tree(Model):
         return cls(parents, lengths, called)
 
     @classmethod
-    def from_linkage(cls, linkage: Any) -> Tree:
-        """The tree of a SciPy linkage matrix; tree distances are cophenetic distances.
+    def from_linkage(cls, linkage: npt.ArrayLike) -> Tree:
+        """Converts a SciPy linkage matrix; tree distances are cophenetic distances.
 
         Examples
         --------
@@ -140,7 +144,7 @@ class Tree(Model):
         return self._raw.is_ultrametric
 
     def to_linkage(self) -> Floats:
-        """The tree as a SciPy linkage matrix.
+        """Returns the tree as a SciPy linkage matrix.
 
         Raises
         ------
@@ -149,8 +153,14 @@ class Tree(Model):
         """
         return self._raw.to_linkage()
 
-    def barycenter(self, measures: Any, weights: Any = None, *, missing: str = "warn") -> Floats:
-        """The measure with the smallest weighted sum of tree distances to some measures, exactly.
+    def barycenter(
+        self,
+        measures: MeasuresLike,
+        weights: Optional[npt.ArrayLike] = None,
+        *,
+        missing: str = "warn",
+    ) -> Floats:
+        """Computes a measure with the smallest weighted sum of tree distances to some measures.
 
         Parameters
         ----------
@@ -164,7 +174,7 @@ class Tree(Model):
         Returns
         -------
         masses : ndarray of shape (n_points,)
-            Usually several measures are best; this is one of them, the same every time.
+            An exact minimizer, usually one of several; the choice is deterministic.
 
         Examples
         --------
@@ -182,31 +192,33 @@ class Tree(Model):
 
     def unifrac(
         self,
-        counts: Any,
+        counts: MeasuresLike,
         variant: str = "weighted",
         *,
         alpha: float = 0.5,
         unrooted: bool = False,
         n_jobs: Optional[int] = None,
         missing: str = "warn",
-    ) -> Any:
-        """UniFrac distances of all pairs of samples, with the tree as their phylogeny.
+    ) -> Distances:
+        """Computes UniFrac distances of all pairs of samples, with the tree as their phylogeny.
 
         Parameters
         ----------
-        counts : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_samples, n_points)
-            Counts of taxa, one sample per row. Totals may differ. A total may be 0; all shares of such a sample are 0. Column names are matched to
-            the tips. Tips without a column have no counts, and a warning says so. Samples of a `biom.Table` are rows.
+        counts : array-like, sparse, DataFrame or Measures of shape (n_samples, n_points)
+            Counts of taxa, one sample per row. Totals may differ; a sample with a total of 0 has
+            shares of 0. Column names are matched to the tips. Tips without a column have no counts,
+            and a warning says so. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
-            "weighted" is the tree distance of shares. "weighted-normalized" divides that by its largest possible value.
-            "unweighted" is the share of branch length that only one of the two samples has. "generalized" (Chen et al. 2012) gives
-            abundant taxa less weight the smaller `alpha` is. "variance-adjusted" (Chang et al. 2011) weighs edges by how much
-            their shares vary by chance.
+            "weighted" is the tree distance of shares; "weighted-normalized" divides it by its
+            largest possible value. "unweighted" is the share of branch length that only one of the
+            two samples has. "generalized" (Chen et al. 2012) gives abundant taxa less weight for
+            smaller `alpha`. "variance-adjusted" (Chang et al. 2011) weighs edges by the random
+            variance of their shares.
         alpha : float
             From 0 to 1, for "generalized"; 1 is "weighted-normalized".
         unrooted : bool
-            Whether to accept a root with more than two children. Otherwise it is an error: an unrooted tree has its root
-            in an arbitrary place, and UniFrac depends on that place.
+            Whether to accept a root with more than two children. By default it is an error: an
+            unrooted tree has its root in an arbitrary place, on which UniFrac depends.
         n_jobs : int, optional
             Threads; `None` and -1 mean all processors.
         missing : {"warn", "error"}
@@ -229,7 +241,13 @@ class Tree(Model):
         [[0.0, 0.25], [0.25, 0.0]]
         """
         samples = self._measures(counts, missing=missing, empty=True)
-        distances = self._raw.unifrac(samples, variant, float(alpha), bool(unrooted), threads_of(n_jobs))
+        distances = self._raw.unifrac(
+            samples,
+            variant,
+            alpha=float(alpha),
+            unrooted=bool(unrooted),
+            threads=threads_of(n_jobs),
+        )
         ids = ids_of(counts)
         return framed(distances, ids, ids)
 
@@ -241,8 +259,8 @@ class Tree(Model):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
         max_rows : int
-            The largest number of rows, roughly. In a tree with more leaves, subtrees are drawn as wedges, as deep as
-            their deepest leaf, and labels say how many leaves each stands for.
+            The largest number of rows, roughly. In a tree with more leaves, subtrees are drawn as
+            wedges as deep as their deepest leaf, with labels that count their leaves.
 
         Returns
         -------
@@ -263,34 +281,35 @@ class Tree(Model):
 
 def linkage(
     *,
-    points: Any = None,
-    cost: Any = None,
-    graph: Any = None,
+    points: Optional[ArrayLike] = None,
+    cost: Optional[ArrayLike] = None,
+    graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     method: str = "average",
     names: Optional[Sequence[str]] = None,
     n_jobs: Optional[int] = None,
 ) -> Tree:
-    """Grows a tree over the points of a ground metric by joining clusters.
+    """Builds a tree over the points of a ground metric by agglomerative clustering.
 
     Parameters
     ----------
     points, cost, graph, weight, metric, period
         The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected.
     method : {"average", "single", "complete", "ward", "closest", "neighbors"}
-        How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
-        closest to the metric in its largest error; "neighbors" is nearly "average" without all pairs of points.
+        The distance between clusters, as in `scipy.cluster.hierarchy.linkage`; "closest" is the
+        ultrametric with the smallest maximum error; "neighbors" approximates "average" without
+        distances of all pairs.
     names : sequence of str, optional
-        Names of the points; by default those of the nodes of a networkx graph, or the index of a DataFrame.
+        Names of the points; by default the nodes of a networkx graph, or the index of a DataFrame.
     n_jobs : int, optional
         Threads; `None` and -1 mean all processors.
 
     Returns
     -------
     tree : Tree
-        The distance between two leaves is the one at which they are joined.
+        The distance between two leaves is that at which their clusters are merged.
 
     Examples
     --------

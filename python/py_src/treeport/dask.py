@@ -8,11 +8,11 @@ client once. A task uses one thread, so a worker runs as many tasks in parallel 
 
 Rows of masses are a Dask array whose blocks are NumPy arrays or sparse SciPy arrays; a list of
 `dask.delayed` blocks, with their numbers of rows in ``chunks=``; or any other input of the library,
-which is split into blocks.
-"""
+which is split into blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -23,26 +23,29 @@ try:
     import dask.array as da
     from distributed import Client
 
-    from ._dask_graph import Chunks, Job, Rows
+    from ._dask_graph import Chunks, Job, RowBlocks, are_delayed, send_parts
     from ._dask_graph import current as current
-    from ._dask_graph import are_delayed, send_parts
     from ._parts import are_parts, listed, merged, search_part
 except ImportError as error:
     raise ImportError('treeport.dask needs Dask: `pip install "treeport[dask]"`') from error
 
 from . import _batches, _blocks
 from ._blocks import EmdOptions, Metric
-from ._card import check_for_device
 from ._clouds import Clouds, are_clouds
-from ._devices import check_name
+from ._devices import check_for_device, check_name
 from ._estimator import TreeWasserstein
-from ._ground import geometry
-from ._inputs import Floats, Integers, pairs_of
-from ._tables import neighbors_among
+from ._ground import GroundInput, geometry
+from ._inputs import pairs_of
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 from ._options import with_solve_options
 from ._solution import Bounds
+from ._tables import neighbors_among
+from ._types import Accuracy, AnyMeasures, ArrayLike, Floats, Integers, Path, PenaltyLike, Period
+
+AnyModel = Union[Model, TreeWasserstein]
+#: Rows of masses, or clouds: a Dask array, a list of delayed blocks, or any input in memory.
+BlocksLike = Union[da.Array, AnyMeasures]
 
 __all__ = ["cross", "emd_pairwise", "exact", "kneighbors", "pairwise", "score", "transform"]
 
@@ -50,19 +53,19 @@ __all__ = ["cross", "emd_pairwise", "exact", "kneighbors", "pairwise", "score", 
 _MOST_SOLVED = 128
 # Bounds depend on the pairs that are solved together. Their blocks are therefore independent of the
 # cluster, and sized for this many workers without and with a device, which needs larger blocks.
-_BOUNDED_FOR, _BOUNDED_FOR_CARDS = 16, 4
+_BOUNDED_FOR, _BOUNDED_FOR_DEVICES = 16, 4
 
 
 def pairwise(
     client: Optional[Client],
-    model: Any,
-    A: Any,
-    B: Any = None,
+    model: AnyModel,
+    A: BlocksLike,
+    B: Optional[BlocksLike] = None,
     *,
     chunks: Chunks = None,
     device: Optional[str] = None,
 ) -> da.Array:
-    """Distances of all rows of `A` to all rows of `B`, or of `A`, in blocks.
+    """Computes distances of all rows of `A` to all rows of `B`, or of `A`, in blocks.
 
     A task reads two blocks of rows and computes one block of distances, so the memory of a worker
     depends on the size of blocks. Within `A`, each pair of blocks is computed once. The opposite
@@ -75,15 +78,18 @@ def pairwise(
     A : rows of masses of shape (n_a, n_points)
     B : rows of masses of shape (n_b, n_points), optional
     chunks : int or tuple of int, optional
-        Rows of a block at most, or of every block of `A`. By default those of a Dask array are kept, and what is in
-        memory is cut into blocks of up to 2,048 rows that keep all workers busy.
+        The largest number of rows of a block, or those of every block of `A`. By default, blocks of
+        a Dask array are kept, and rows in memory are split into blocks of up to 2,048 rows that
+        keep all workers busy.
     device : str, optional
-        "cuda" computes every block on the GPU of its worker, in single precision; rounding then depends on the blocks.
+        "cuda" computes every block on the GPU of its worker, in single precision; rounding then
+        depends on the blocks.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_a, n_b) or (n_a, n_a)
-        The bits of `Tree.pairwise`, `Forest.pairwise` or `TreeWasserstein.pairwise`; with a device float32.
+        The bits of `Tree.pairwise`, `Forest.pairwise` or `TreeWasserstein.pairwise`; with a device
+        float32.
 
     Examples
     --------
@@ -98,62 +104,63 @@ def pairwise(
     """
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
-    return job.table("pairwise", left, right, lambda i, j: job.block(left, right, i, j, device), device)
+
+    def block(i: int, j: int) -> tuple[Any, ...]:
+        return job.block(left, right, i, j, device)
+
+    return job.tables("pairwise", left, right, block, device=device)[0]
 
 
 def cross(
-    client: Optional[Client],
-    model: Any,
-    A: Any,
-    B: Any,
-    *,
-    chunks: Chunks = None,
-    device: Optional[str] = None,
+    client: Optional[Client], model: AnyModel, A: BlocksLike, B: BlocksLike, **options: Any
 ) -> da.Array:
-    """Distances of all rows of `A` to all rows of `B`, in blocks: ``pairwise(client, model, A, B)``.
+    """Computes distances of all rows of `A` to all of `B`: ``pairwise(client, model, A, B)``.
 
     Parameters
     ----------
-    client, model, A, B, chunks, device
+    client, model, A, B
         As for `pairwise`.
+    **options
+        `chunks` and `device`, as for `pairwise`.
 
     Returns
     -------
     distances : dask.array.Array of shape (n_a, n_b)
     """
-    return pairwise(client, model, A, B, chunks=chunks, device=device)
+    return pairwise(client, model, A, B, **options)
 
 
 def exact(
     client: Optional[Client],
     model: TreeWasserstein,
-    A: Any,
-    B: Any = None,
+    A: BlocksLike,
+    B: Optional[BlocksLike] = None,
     *,
-    pairs: Any = None,
+    pairs: Optional[ArrayLike] = None,
     chunks: Chunks = None,
 ) -> da.Array:
-    """Exact transport distances by the ground metric of a model: of listed pairs of rows, or of all.
+    """Computes exact transport distances of listed pairs of rows, or of all pairs.
 
     Parameters
     ----------
     client : distributed.Client or None
     model : TreeWasserstein
-        Whose `points`, `cost` or `graph` it is; it need not be fitted.
+        The estimator with `points`, `cost` or `graph`; it need not be fitted.
     A : rows of masses of shape (n_a, n_points)
         Every row is divided by its total first.
     B : rows of masses of shape (n_b, n_points), optional
     pairs : array-like of int of shape (n_pairs, 2), optional
         Rows of `A`, or a row of `A` and one of `B`; by default all of them.
     chunks : int or tuple of int, optional
-        As for `pairwise`; by default blocks have 128 rows at most. Listed pairs of rows in memory are cut into blocks
-        of pairs instead; those of a Dask array go by the two blocks that a pair is in.
+        As for `pairwise`; by default, blocks have at most 128 rows. Listed pairs of rows in memory
+        are split into blocks of pairs instead; those of a Dask array are grouped by their two
+        blocks.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_pairs,), (n_a, n_b) or (n_a, n_a)
-        The bits of `emd_pairs`, for normalized rows, up to the rounding of path lengths on graphs; listed pairs are one
-        chunk.
+        The bits of `emd_pairs` for normalized rows, up to the rounding of path lengths on graphs;
+        listed pairs are one chunk.
 
     Examples
     --------
@@ -174,27 +181,28 @@ def exact(
     def block(i: int, j: int) -> tuple[Any, ...]:
         return _blocks.solve_table, job.model, *_keys(left, right, i, j)
 
-    return job.table("exact", left, right, block)
+    return job.tables("exact", left, right, block)[0]
 
 
-@with_solve_options("penalty", "accuracy", "device", many=True)
+@with_solve_options("penalty", "order", "accuracy", "device", many=True)
 def emd_pairwise(
     client: Optional[Client],
-    A: Any,
-    B: Any = None,
+    A: BlocksLike,
+    B: Optional[BlocksLike] = None,
     *,
-    points: Any = None,
-    cost: Any = None,
+    points: Optional[ArrayLike] = None,
+    cost: Optional[ArrayLike] = None,
     metric: str = "euclidean",
-    period: Any = None,
+    period: Optional[Period] = None,
     assume_metric: bool = False,
-    penalty: Any = None,
-    accuracy: Union[str, float, None] = None,
+    penalty: Optional[PenaltyLike] = None,
+    order: float = 1.0,
+    accuracy: Optional[Accuracy] = None,
     device: Optional[str] = None,
     chunks: Chunks = None,
     n_jobs: int = 1,
 ) -> Any:
-    """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in blocks: `treeport.emd_pairwise` on a cluster.
+    """Computes exact transport costs like `treeport.emd_pairwise`, in blocks on a cluster.
 
     A task reads two blocks and computes one block of costs. With a device, every worker uses the
     GPU that it sees, so start one worker per GPU, as `dask_cuda.LocalCUDACluster` does.
@@ -203,23 +211,26 @@ def emd_pairwise(
     ----------
     client : distributed.Client or None
     A, B : Clouds, or rows of masses of shape (n_measures, n_points)
-        Without `points` and `cost`: `Clouds`, what these are made from, or a list of `dask.delayed` blocks of them, with
-        their numbers in `chunks`. Otherwise rows of masses, as for `pairwise`; they are not divided by their totals.
+        Without `points` and `cost`: `Clouds`, a list from which `Clouds` can be made, or a list of
+        `dask.delayed` blocks of them, with their numbers in `chunks`. Otherwise rows of masses, as
+        for `pairwise`; they are not divided by their totals.
     points, cost, metric, period, assume_metric
-        As for `treeport.emd_pairwise`. For graphs take `exact`.
+        As for `treeport.emd_pairwise`. For graphs use `exact`.
     {options}
     chunks : int or tuple of int, optional
-        Measures of a block at most, or of every block of `A`. By default 128 at most, and so few that all workers are busy; with
-        `accuracy` that does not depend on how many there are.
+        The largest number of measures of a block, or those of every block of `A`. By default,
+        blocks have at most 128 measures and keep all workers busy; with `accuracy` their sizes do
+        not depend on the number of workers.
     n_jobs : int
-        Threads of one task. The threads of a worker are what is parallel; one that has a GPU to itself, and one thread of Dask, may take
-        more for what is solved beside it.
+        Threads of one task. Tasks run in parallel on the threads of a worker. A worker with a GPU
+        and one thread of Dask may use more for the work of the processor.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_a, n_b) or (n_a, n_a)
-        The bits of `treeport.emd_pairwise`. With `accuracy` a `Bounds` of two such arrays: each is proved, and the same blocks give
-        the same bits, but which bounds are found depends on the pairs that are solved together. IDs are not kept, and there is no `time`.
+        The bits of `treeport.emd_pairwise`. With `accuracy`, a `Bounds` of two such arrays: all
+        bounds are certified, and the same blocks give the same bits, but bounds depend on the pairs
+        that are solved together. IDs are dropped, and there is no `time`.
 
     Examples
     --------
@@ -237,21 +248,30 @@ def emd_pairwise(
         check_for_device(cost is not None, metric, None, penalty, period)
     wanted = "exact" if accuracy is None else accuracy
     # This call validates the options before any task runs.
-    _batches.emd_pairwise([[1.0]], points=[[0.0]], accuracy=wanted, n_jobs=n_jobs)
-    options = {"metric": metric, "period": period, "accuracy": accuracy, "device": device, "n_jobs": n_jobs}
+    _batches.emd_pairwise([[1.0]], points=[[0.0]], order=order, accuracy=wanted, n_jobs=n_jobs)
+    options: dict[str, Any] = {
+        "metric": metric,
+        "period": period,
+        "order": order,
+        "accuracy": accuracy,
+        "device": device,
+        "n_jobs": n_jobs,
+    }
     sets: list[Any] = [A] if B is None else [A, B]
     own = points is None and cost is None
     if own:
         sets, penalty = _clouds(sets, penalty, metric, period, device)
     else:
         if points is not None and cost is not None:
-            raise ValueError("points and costs are given; the one or the other says how far points are from each other")
+            raise ValueError(
+                "points and costs are given; the one or the other says how far points are from each other"
+            )
         if any(isinstance(one, Clouds) for one in sets):
             raise ValueError("Clouds bring their own points; leave out `points` and `cost`")
         options.update(points=points, cost=cost, assume_metric=assume_metric)
     job = Job(client, EmdOptions({**options, "penalty": penalty}))
     if accuracy is not None:
-        job.workers = _BOUNDED_FOR if device is None else _BOUNDED_FOR_CARDS
+        job.workers = _BOUNDED_FOR if device is None else _BOUNDED_FOR_DEVICES
     both = []
     for one, cut in zip(sets, (chunks, chunks if isinstance(chunks, int) else None)):
         if own:
@@ -264,15 +284,15 @@ def emd_pairwise(
         return _blocks.emd_table, job.model, *_keys(left, right, i, j)
 
     if accuracy is None:
-        return job.table("emd_pairwise", left, right, block)
-    return Bounds(*job.tables("emd_pairwise", ("lower", "upper"), left, right, block))
+        return job.tables("emd_pairwise", left, right, block)[0]
+    return Bounds(*job.tables("emd_pairwise", left, right, block, ("lower", "upper")))
 
 
 def kneighbors(
     client: Optional[Client],
-    model: Any,
-    A: Any,
-    B: Any = None,
+    model: Union[AnyModel, WassersteinNeighbors, Sequence[Union[WassersteinNeighbors, Path]]],
+    A: BlocksLike,
+    B: Optional[BlocksLike] = None,
     *,
     n_neighbors: int = 10,
     chunks: Chunks = None,
@@ -288,31 +308,32 @@ def kneighbors(
     ----------
     client : distributed.Client or None
     model : Tree, Forest, fitted TreeWasserstein or fitted WassersteinNeighbors, or a list of parts
-        The distance. A WassersteinNeighbors is a collection of its own: `A` are queries, each block of which is one
-        task. A list has the parts of a collection, each a fitted WassersteinNeighbors or the file of one; they answer
-        as one index of all of them. Every part goes to one worker, which reads it where it is a file; from files,
-        rows are normalized and neighbors exact.
+        The distance. A WassersteinNeighbors has its own collection: `A` are queries, and each block
+        of them is one task. A list has the parts of a collection, each a fitted
+        WassersteinNeighbors or its file, which are searched like one index. Every part is sent to
+        one worker, or read by it if it is a file; with files, rows are normalized and neighbors are
+        exact.
     A : rows of masses of shape (n_a, n_points), or Clouds
         Clouds for a WassersteinNeighbors of these, or for parts of them.
     B : rows of masses of shape (n_b, n_points), optional
         By default each row of `A` is compared with the others.
     n_neighbors : int
-        How many; all there are, where they are fewer.
+        Neighbors per row; all if there are fewer.
     chunks, device
-        As for `pairwise`; there is no device for a WassersteinNeighbors.
+        As for `pairwise`; a WassersteinNeighbors supports no device here.
     return_bounds : bool
-        Whether to return what was proved, too; only for a WassersteinNeighbors and for parts.
+        Whether to return `bounds` as well; only for a WassersteinNeighbors and for parts.
     early_stop : bool
-        Whether 1 part is asked first, then 1, 2, 4, …, each no farther than those before make it; else all at once. The
-        neighbors are the same.
+        Whether to search 1, 1, 2, 4, … parts after each other, limited by the distances found
+        before, instead of all at once. Results are the same.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_a, n_neighbors)
     numbers : dask.array.Array of int64 of shape (n_a, n_neighbors)
-        Those of a part follow those of the part before, as in one index.
+        Numbers of a part follow those of the part before, as in one index.
     bounds : dask.array.Array of float64 of shape (n_a,)
-        Only with `return_bounds`: no measure that was left out is nearer than this.
+        Lower bounds of the distances of all other measures; only with `return_bounds`.
 
     Examples
     --------
@@ -328,14 +349,18 @@ def kneighbors(
         if device is not None:
             raise ValueError("a WassersteinNeighbors solves on the CPU; leave out `device`")
         if B is not None:
-            raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
-        if are_parts(model):
-            answer = _searched_parts(client, model, A, n_neighbors, chunks, early_stop)
-        else:
+            raise ValueError(
+                "a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it"
+            )
+        if isinstance(model, WassersteinNeighbors):
             answer = _searched(client, model, A, n_neighbors, chunks)
+        else:
+            answer = _searched_parts(client, model, A, n_neighbors, chunks, early_stop)
         return answer if return_bounds else answer[:2]
     if return_bounds:
-        raise ValueError("distances of trees need no proof; `return_bounds` is for a WassersteinNeighbors")
+        raise ValueError(
+            "distances of trees need no proof; `return_bounds` is for a WassersteinNeighbors"
+        )
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
     k = neighbors_among(n_neighbors, sum(right.sizes) - (right is left))
@@ -348,7 +373,7 @@ def kneighbors(
         block = job.block(left, right, i, j, device)
         alone = right is left and i == j
         near = (_blocks.near, k, columns[j], mirrored, alone, *block)
-        job.tasks[key] = (_blocks.told, left.against(right, i, j), *near)
+        job.add(key, left.against(right, i, j), *near)
         parts[i].append((key, 0))
         if mirrored is not None:
             parts[j].append((key, 1))
@@ -358,8 +383,10 @@ def kneighbors(
     return _two_arrays(job, name, left.sizes, k, dtype)
 
 
-def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = None) -> da.Array:
-    """Sparse rows whose cityblock (Manhattan) distances are the distances of the model.
+def transform(
+    client: Optional[Client], model: AnyModel, X: BlocksLike, *, chunks: Chunks = None
+) -> da.Array:
+    """Computes sparse rows whose cityblock (Manhattan) distances are the distances of the model.
 
     Parameters
     ----------
@@ -372,7 +399,8 @@ def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = 
     Returns
     -------
     rows : dask.array.Array of shape (n_measures, n_nodes)
-        Its blocks are `scipy.sparse.csr_array`; ``rows.map_blocks(lambda block: block.toarray())`` makes them dense.
+        Its blocks are `scipy.sparse.csr_array`; ``rows.map_blocks(lambda block: block.toarray())``
+        makes them dense.
 
     Examples
     --------
@@ -387,15 +415,17 @@ def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = 
     rows = job.rows(model, X, chunks, _blocks.MOST_ROWS)
     name = "transform-" + job.token(rows)
     for i, key in enumerate(rows.keys):
-        job.tasks[name, i, 0] = (_blocks.told, rows.block(i), _blocks.embedded, job.model, normalize, key)
+        job.add((name, i, 0), rows.block(i), _blocks.embedded, job.model, normalize, key)
     return job.array(name, (rows.sizes, (what.n_nodes,)), sparse.csr_array((0, what.n_nodes)))
 
 
-def score(client: Optional[Client], model: TreeWasserstein, X: Any, y: Any = None) -> float:
+def score(
+    client: Optional[Client], model: TreeWasserstein, X: BlocksLike, y: Optional[BlocksLike] = None
+) -> float:
     """Computes `TreeWasserstein.score` eagerly, with its exact distances solved on the cluster.
 
-    Rows of a Dask array are first copied to this process, because pairs are drawn from rows with
-    mass.
+    Rows of a Dask array are first copied to this process, because pairs are drawn from rows
+    with mass.
 
     Parameters
     ----------
@@ -404,11 +434,11 @@ def score(client: Optional[Client], model: TreeWasserstein, X: Any, y: Any = Non
     X, y
         As for `TreeWasserstein.score`.
     """
-    X, y = (rows.compute() if isinstance(rows, da.Array) else rows for rows in (X, y))
-    return model._score(X, y, current(client))
+    left, right = (rows.compute() if isinstance(rows, da.Array) else rows for rows in (X, y))
+    return model._score(left, right, current(client))
 
 
-def solved(client: Client, model: TreeWasserstein, X: Any, pairs: Integers) -> Floats:
+def solved(client: Client, model: TreeWasserstein, X: BlocksLike, pairs: Integers) -> Floats:
     """Computes exact distances of listed pairs eagerly, for `TreeWasserstein.fit`."""
     found: Floats = client.compute(exact(client, model, X, pairs=pairs)).result()
     return found
@@ -419,15 +449,21 @@ def _answering(model: Any) -> tuple[Model, bool]:
     if isinstance(model, Model):
         return model, False
     if isinstance(model, TreeWasserstein) and model.__sklearn_is_fitted__():
-        return model._model, model.normalize
-    fitted = "not fitted yet" if isinstance(model, TreeWasserstein) else f"of type {type(model).__name__}"
+        return model.model_, model.normalize
+    fitted = (
+        "not fitted yet"
+        if isinstance(model, TreeWasserstein)
+        else f"of type {type(model).__name__}"
+    )
     raise TypeError(f"model is {fitted}; give a Tree, a Forest or a fitted TreeWasserstein")
 
 
 def _metric(model: Any) -> Metric:
     if not isinstance(model, TreeWasserstein):
         kind = type(model).__name__
-        raise TypeError(f"model is of type {kind}, which has no ground metric; give a TreeWasserstein")
+        raise TypeError(
+            f"model is of type {kind}, which has no ground metric; give a TreeWasserstein"
+        )
     if model._is_without_metric():
         raise ValueError("the file has no ground metric; give one with set_params first")
     return Metric(model)
@@ -437,20 +473,23 @@ def _clouds(
     sets: list[Any], penalty: Any, metric: str, period: Any, device: Optional[str]
 ) -> tuple[list[Any], Any]:
     """Validates clouds, and returns them with a common penalty; others are stored in the clouds."""
-    prices = _batches._penalty_of(penalty)
+    prices = _batches._prices_of(penalty, GroundInput(), None)
     delayed = [are_delayed(one) for one in sets]
     if any(delayed):
         if not all(delayed) or isinstance(prices, np.ndarray):
             what = "prices of points" if all(delayed) else "clouds in memory"
-            raise ValueError(f"delayed blocks of clouds and {what} do not go together; give all of them as delayed blocks")
+            raise ValueError(
+                f"delayed blocks of clouds and {what} do not go together; give all of them as delayed blocks"
+            )
         return sets, penalty
     for one in sets:
         if not isinstance(one, Clouds) and not are_clouds(one):
             kind = type(one).__name__
-            raise TypeError(f"measures are of type {kind}; give Clouds, or rows of masses with `points` or `cost`")
-    found = _batches._clouds_of(sets[0], sets[1] if len(sets) == 2 else None, (None,), prices is not None)
-    assert found is not None
-    given = [one for one in found if one is not None]
+            raise TypeError(
+                f"measures are of type {kind}; give Clouds, or rows of masses with `points` or `cost`"
+            )
+    given = _batches._clouds_of(sets, (None,), prices is not None)
+    assert given is not None
     whole = given[0]._raw if len(given) == 1 else given[0]._raw.followed_by(given[1]._raw)
     relaxed = _batches._of_clouds(whole, prices, geometry(metric, period))
     if relaxed is None:
@@ -464,12 +503,12 @@ def _clouds(
     return list(given), penalty
 
 
-def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
+def _keys(left: RowBlocks, right: RowBlocks, i: int, j: int) -> tuple[Any, ...]:
     """Returns the keys of two blocks, or one key if they are the same block."""
     return (left.keys[i],) if right is left and i == j else (left.keys[i], right.keys[j])
 
 
-def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
+def _listed(job: Job, left: RowBlocks, right: RowBlocks, pairs: Integers) -> da.Array:
     """Builds the tasks for exact distances of listed pairs, in their order."""
     if pairs.shape[1] != 2:
         raise ValueError(f"the list of pairs has shape {pairs.shape}, expected (n, 2)")
@@ -477,7 +516,10 @@ def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
         if len(side) and not 0 <= side.min() <= side.max() < sum(rows.sizes):
             found, last = f"pairs name rows {side.min()} to {side.max()}", sum(rows.sizes) - 1
             raise ValueError(f"{found}; rows are numbered from 0 to {last}")
-    name, most = "labels-" + job.token(left, right, pairs), _blocks.per_task(len(pairs), job.workers)
+    name, most = (
+        "labels-" + job.token(left, right, pairs),
+        _blocks.per_task(len(pairs), job.workers),
+    )
     if right is left and left.plain is not None:
         job.needs = job.needs[:1]  # every task carries only the rows it needs
         order = _blocks.cut(np.arange(len(pairs)), _blocks.sizes_of(len(pairs), most))
@@ -504,7 +546,7 @@ def _searched(
     name = "kneighbors-" + job.token(queries, model.normalize, k, model.accuracy)
     for i, key in enumerate(queries.keys):
         search = (_blocks.search_table, job.model, key, model.normalize, k, model.accuracy)
-        job.tasks[name, i] = (_blocks.told, queries.block(i), *search)
+        job.add((name, i), queries.block(i), *search)
     return _arrays_with_bounds(job, name, queries.sizes, k)
 
 
@@ -524,8 +566,8 @@ def _searched_parts(
         for wave in parts.waves(early_stop):
             asked = [(name + "-part", i, part) for part in wave]
             for part, key in zip(wave, asked):
-                search = (search_part, parts.keys[part], rows, parts.normalize, k, parts.accuracy, firsts[part], known)
-                job.tasks[key] = (_blocks.told, queries.block(i), *search)
+                options = (parts.normalize, k, parts.accuracy, firsts[part], known)
+                job.add(key, queries.block(i), search_part, parts.keys[part], rows, *options)
             new = (name + "-wave", i, wave.stop)
             job.tasks[new] = (merged, k, [*asked, known])
             known = new
@@ -533,7 +575,9 @@ def _searched_parts(
     return _arrays_with_bounds(job, name, queries.sizes, k)
 
 
-def _arrays_with_bounds(job: Job, name: str, sizes: tuple[int, ...], k: int) -> tuple[da.Array, ...]:
+def _arrays_with_bounds(
+    job: Job, name: str, sizes: tuple[int, ...], k: int
+) -> tuple[da.Array, ...]:
     """Returns arrays of distances, numbers and bounds from the results of the tasks `name`."""
     for i in range(len(sizes)):
         job.tasks[f"{name}-bounds", i] = (_blocks.one_side, (name, i), 2)

@@ -10,7 +10,7 @@ use super::cases::Case;
 use super::folder::{Snapshot, is_temporary, snapshot, write};
 use super::process::ProgramRun;
 use super::random::Random;
-use super::scene::{INPUTS, Scene};
+use super::scene::{Scene, inputs};
 
 /// Commands per round.
 const COMMANDS: usize = 6;
@@ -19,32 +19,9 @@ const MEMORY: u64 = 2 << 20;
 /// Time before a command is interrupted; a huge number may mean huge work.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-const NUMBERS: [&str; 24] = [
-    "0",
-    "1",
-    "-1",
-    "2",
-    "7",
-    "65536",
-    "4294967295",
-    "4294967296",
-    "1000000000000",
-    "9223372036854775807",
-    "18446744073709551615",
-    "18446744073709551616",
-    "1e400",
-    "1e308",
-    "-1e308",
-    "5e-324",
-    "1e-9",
-    "0.5",
-    "NaN",
-    "inf",
-    "-inf",
-    "٣",
-    "",
-    "1,1",
-];
+/// Separated by single spaces; one of them is empty.
+const NUMBERS: &str = "0 1 -1 2 7 65536 4294967295 4294967296 1000000000000 9223372036854775807 \
+    18446744073709551615 18446744073709551616 1e400 1e308 -1e308 5e-324 1e-9 0.5 NaN inf -inf ٣  1,1";
 const TEXTS: [&str; 11] =
     ["", " ", "-", "--", "a\nb", "\u{1b}[2J", "\u{202e}abc", "🌳", "%s%n", "average", "tree"];
 const FILES: [&str; 7] =
@@ -61,7 +38,6 @@ pub(super) struct Flag {
     values: Vec<String>,
 }
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     for _ in 0..COMMANDS {
@@ -151,13 +127,14 @@ fn odd(value: &str, random: &mut Random) -> String {
         return "9".repeat(100_000);
     }
     let text = ["TEXT", "NAME", "START", "HOW", "BOOL", "SHELL"].contains(&value);
-    let from = if text && !random.once_in(3) { &TEXTS[..] } else { &NUMBERS[..] };
+    let numbers: Vec<&str> = NUMBERS.split(' ').collect();
+    let from = if text && !random.once_in(3) { &TEXTS[..] } else { &numbers };
     (*random.pick(from)).to_owned()
 }
 
 fn file(random: &mut Random) -> String {
-    let from = if random.once_in(2) { &INPUTS[..] } else { &FILES[..] };
-    (*random.pick(from)).to_owned()
+    let from = if random.once_in(2) { inputs() } else { FILES.to_vec() };
+    (*random.pick(&from)).to_owned()
 }
 
 /// Returns inputs that changed although the command does not write them, and temporary files.

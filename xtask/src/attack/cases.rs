@@ -70,6 +70,7 @@ pub(super) const CASES: &[Case] = &[
     short("coupling model.tree --measures measures.npz --pair 0 1 -o out.csv"),
     short("coupling --exact --graph edges.csv --measures measures.csv --pair 2 3"),
     short("coupling model.forest --names names.txt --measures measures.csv --pair 1 1 --json"),
+    short("certify --graph edges.csv --measures measures.csv --pair 2 3 --plan plan.csv"),
     short("embed model.tree --measures measures.npz -o out.npz"),
     short("embed model.forest --measures measures.csv --measure-names titles.txt -o out.csv"),
     long("estimate -q --points points.npy --measures measures.npz --bounds -o out.csv"),
@@ -139,6 +140,10 @@ pub(super) const CASES: &[Case] = &[
     short("index -q clouds.index --clouds clouds.npz --remove 0 -o out.index"),
     short("nearest clouds.index --queries clouds.csv -k 3 -o out.csv"),
     short("unifrac model.nwk --measures counts.biom -o out.tsv"),
+    long("exact -q --points points.npy --measures measures.npz --accuracy 0.001 -o out.csv"),
+    long("exact -q --clouds clouds.csv --penalty 0.5 -o out.csv"),
+    short("exact -q --matrix matrix.npy --measures measures.npy --mass 0.3 -o out.csv"),
+    short("index -q --clouds clouds.csv --penalty 0.5 -o out.index"),
 ];
 
 impl Case {
@@ -170,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_scene_is_read_by_a_command() {
-        for file in scene::INPUTS {
+        for file in scene::inputs() {
             assert!(CASES.iter().any(|case| case.reads(file)), "{file}");
         }
     }
@@ -183,7 +188,7 @@ mod tests {
         };
         for case in CASES {
             for word in case.args.split_whitespace().filter(is_file) {
-                let known = scene::INPUTS.contains(&word) || case.writes().any(|out| out == word);
+                let known = scene::inputs().contains(&word) || case.writes().any(|out| out == word);
                 assert!(known, "{word} of {}", case.args);
             }
         }

@@ -25,6 +25,13 @@ def check(holds, *why):
         raise Wrong(" ".join(str(word) for word in why))
 
 
+def agree(found, expected, slack, why):
+    """Checks that two tables agree to an absolute tolerance."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    close = np.allclose(found, expected, rtol=0, atol=slack)
+    check(close, f"{why}: {found.tolist()} and not {expected.tolist()}")
+
+
 def near(a, b, slack=SLACK):
     return a == b or abs(a - b) <= slack * max(abs(a), abs(b))
 
@@ -40,7 +47,9 @@ def refused(call, named):
 
 
 def collection(rows, points):
-    table = np.array([[DRAW.choice([0.0, 0.0, 1.0, DRAW.random()]) for _ in range(points)] for _ in range(rows)])
+    table = np.array(
+        [[DRAW.choice([0.0, 0.0, 1.0, DRAW.random()]) for _ in range(points)] for _ in range(rows)]
+    )
     table[np.arange(rows), [DRAW.randrange(points) for _ in range(rows)]] += 0.5
     return table / table.sum(axis=1, keepdims=True)
 
@@ -98,7 +107,10 @@ def way_lengths(parents, lengths, leaves):
         while parents[leaf] != leaf:
             climbs[-1][parents[leaf]] = climbs[-1][leaf] + Fraction(lengths[leaf])
             leaf = parents[leaf]
-    return [[min(one[node] + other[node] for node in one.keys() & other) for other in climbs] for one in climbs]
+    return [
+        [min(one[node] + other[node] for node in one.keys() & other) for other in climbs]
+        for one in climbs
+    ]
 
 
 def main(questions):

@@ -13,7 +13,6 @@ use super::scene::Scene;
 
 const OLD: &[u8] = b"the old file\n";
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     match random.below(if arena.tmpfs { 3 } else { 2 }) {
         0 => full_stdout(arena, random, folder),

@@ -10,7 +10,7 @@ use super::formats::zip;
 use super::mutate::mutated;
 use super::process::ProgramRun;
 use super::random::Random;
-use super::scene::{INPUTS, Scene};
+use super::scene::Scene;
 
 /// Damaged files per round.
 const FILES: usize = 6;
@@ -19,13 +19,13 @@ const OWN: [&str; 4] = ["tree", "forest", "index", "shard"];
 /// Limit of the address space in kilobytes; small inputs must work within it, damaged or not.
 const MEMORY: u64 = 2 << 20;
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.small;
     let mut findings = Vec::new();
+    let names: Vec<&str> = scene.inputs.keys().map(String::as_str).collect();
     write(folder, &scene.inputs)?;
     for _ in 0..FILES {
-        let file = *random.pick(&INPUTS);
+        let file = *random.pick(&names);
         let case = Scene::draw(random, |case| case.reads(file));
         let damaged = damage(scene, file, random);
         std::fs::write(folder.join(file), &damaged)?;

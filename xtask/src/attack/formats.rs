@@ -126,10 +126,4 @@ mod tests {
         assert_eq!(file.len(), 128 + 32);
         assert_eq!(&file[128..136], 1.0_f64.to_le_bytes());
     }
-
-    #[test]
-    fn tables_have_their_header_first() {
-        assert_eq!(csv("x,y", &[vec![0.5, 2.0]]), b"x,y\n0.5,2\n");
-        assert_eq!(csv("", &[vec![1.0], vec![2.0]]), b"1\n2\n");
-    }
 }

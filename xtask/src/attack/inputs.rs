@@ -127,8 +127,7 @@ fn biom(masses: &[Vec<f64>]) -> String {
     )
 }
 
-/// Writes measures on every second point, in reverse order, as a table with columns for only these
-/// points.
+/// Writes measures on every second point, in reverse order, as a table.
 fn some_columns(masses: &[Vec<f64>]) -> Vec<u8> {
     let points: Vec<usize> = (0..masses[0].len()).step_by(2).rev().collect();
     let names: Vec<String> = points.iter().map(|point| format!("p{point}")).collect();
@@ -144,28 +143,4 @@ fn some_columns(masses: &[Vec<f64>]) -> Vec<u8> {
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(|k| line(k) + "\n").collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_have_as_many_rows_and_columns_as_they_should() {
-        let (files, members) = foreign(12, 8);
-        let rows = |name: &str| files[name].split(|byte| *byte == b'\n').count() - 1;
-        assert_eq!((rows("points.csv"), rows("matrix.csv"), rows("measures.csv")), (13, 12, 9));
-        assert_eq!((rows("names.txt"), rows("titles.txt")), (12, 8));
-        assert_eq!(files["points.npy"].len(), 128 + 12 * 2 * 8);
-        assert_eq!(members.len(), 3);
-    }
-
-    #[test]
-    fn measures_have_a_total_of_one() {
-        let mut random = Random::new(1, 0);
-        for number in 0..20 {
-            let total: f64 = measure(number, 12, &mut random).iter().sum();
-            assert!((total - 1.0).abs() < 1e-12, "{total}");
-        }
-    }
 }

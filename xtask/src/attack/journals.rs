@@ -12,7 +12,6 @@ use super::process::{ProgramRun, RunInProgress};
 use super::random::Random;
 use super::scene::Scene;
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let keeps = |command: &str| ["fit", "exact", "reproduce"].contains(&command);
@@ -35,8 +34,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     Ok(findings.iter().map(|finding| format!("{finding} {about}")).collect())
 }
 
-/// Starts a job and interrupts it some time after its first journal appears; returns one of its
-/// journals.
+/// Interrupts a job some time after its first journal appears; returns a journal.
 fn interrupted(job: &ProgramRun, took: Duration, random: &mut Random) -> Result<Option<PathBuf>> {
     let signal = *random.pick(&["KILL", "INT"]);
     let mut running = job.start("interrupted")?;

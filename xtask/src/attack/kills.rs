@@ -15,7 +15,6 @@ use super::scene::Scene;
 const SIGNALS: [&[(&str, i32)]; 5] =
     [&[("KILL", 9)], &[("TERM", 15)], &[("INT", 2)], &[("HUP", 1)], &[("INT", 2), ("INT", 2)]];
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let case = Scene::draw(random, |case| case.long);
     let scene = &arena.large;

@@ -13,7 +13,6 @@ use super::{files, folder};
 /// Runs per round.
 const RUNS: usize = 4;
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let mut findings = Vec::new();
@@ -23,8 +22,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         // Log-uniform from the minimum to thirty times that.
         let memory = (arena.least_memory as f64 * 30_f64.powf(random.fraction())) as u64;
         let mut job = ProgramRun { memory, ..scene.job(case, folder)? };
-        // If the address space has no space for an arena per thread, threads contend at every
-        // allocation.
+        // Without address space for an arena per thread, threads contend at allocations.
         job.limit += scene.of(case)?.took * 10;
         let ended = job.run()?;
         let mut wrong: Vec<String> = ended.fault().into_iter().collect();

@@ -5,10 +5,8 @@
 //! [`mutate`] are the sources of randomness, [`cases`] and [`scene`] define the commands, and
 //! [`process`] judges how they end; every kind of round has its own file.
 
-mod answers;
 mod arguments;
 mod cases;
-mod certificates;
 mod disk;
 mod files;
 mod folder;
@@ -67,8 +65,8 @@ const KINDS: [(&str, usize, Round); 10] = [
     ("memory", 3, memory::round),
     ("arguments", 5, arguments::round),
     ("python", 1, python::round),
-    ("certificates", 6, certificates::round),
-    ("answers", 2, answers::round),
+    ("certificates", 6, python::certificates),
+    ("answers", 2, python::checks),
 ];
 
 /// Kinds that need the Python package.

@@ -3,34 +3,14 @@
 use super::random::Random;
 
 /// Numbers and words that parsers often mishandle.
-const WORDS: [&str; 26] = [
-    "nan",
-    "NaN",
-    "-nan",
-    "inf",
-    "-inf",
-    "Infinity",
-    "1e308",
-    "1e400",
-    "-1e400",
-    "5e-324",
-    "-0",
-    "-1",
-    "18446744073709551615",
-    "18446744073709551616",
-    "9223372036854775807",
-    "4294967296",
-    "0x10",
-    "1_000",
-    "1.7976931348623157e308",
-    "99999999999999999999999999999999999999999999999999",
-    "",
-    "\"",
-    "\u{1b}[2J\u{1b}]0;title\u{7}",
-    "\u{9b}31m",
-    "\u{202e}",
-    "\r",
-];
+/// Separated by single spaces; one of them is empty.
+const WORDS: &str = "nan NaN -nan inf -inf Infinity 1e308 1e400 -1e400 5e-324 -0 -1 \
+    18446744073709551615 18446744073709551616 9223372036854775807 4294967296 0x10 1_000 \
+    1.7976931348623157e308 99999999999999999999999999999999999999999999999999 \" \
+    \u{1b}[2J\u{1b}]0;title\u{7} \u{9b}31m \u{202e} \r ";
+
+/// Byte order marks, blank lines, bytes that are not text.
+const PREFIXES: [&[u8]; 6] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b"\xc3\x28", b"\0", b"#\n"];
 
 /// Applies one to three kinds of damage.
 pub(super) fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
@@ -42,18 +22,25 @@ pub(super) fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 fn once(bytes: &mut Vec<u8>, random: &mut Random) {
+    let anywhere = random.below(bytes.len() + 1);
     match random.below(12) {
         0 => flip(bytes, random),
         1 => change(bytes, random),
-        2 => bytes.truncate(random.below(bytes.len() + 1)),
-        3 => insert(bytes, random),
-        4 => double_block(bytes, random),
+        2 => bytes.truncate(anywhere),
+        3 => {
+            let new: Vec<u8> = (0..random.within(1..20)).map(|_| random.next() as u8).collect();
+            bytes.splice(anywhere..anywhere, new);
+        }
+        4 => {
+            let copy = bytes[block(bytes, random)].to_vec();
+            bytes.splice(anywhere..anywhere, copy);
+        }
         5 => swap_blocks(bytes, random),
         6 | 7 => replace_word(bytes, random),
         8 => giant_number(bytes, random),
         9 => drop(bytes.drain(..random.below(bytes.len().min(64) + 1))),
-        10 => prefix(bytes, random),
-        _ => remove_block(bytes, random),
+        10 => drop(bytes.splice(0..0, random.pick(&PREFIXES).iter().copied())),
+        _ => drop(bytes.drain(block(bytes, random))),
     }
 }
 
@@ -79,28 +66,11 @@ fn change(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-fn insert(bytes: &mut Vec<u8>, random: &mut Random) {
-    let at = random.below(bytes.len() + 1);
-    let new: Vec<u8> = (0..random.within(1..20)).map(|_| random.next() as u8).collect();
-    bytes.splice(at..at, new);
-}
-
 /// Draws a range of at most half of the bytes.
 fn block(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let size = random.below(bytes.len() / 2 + 1);
     let start = random.below(bytes.len() - size + 1);
     start..start + size
-}
-
-fn double_block(bytes: &mut Vec<u8>, random: &mut Random) {
-    let copy = bytes[block(bytes, random)].to_vec();
-    let at = random.below(bytes.len() + 1);
-    bytes.splice(at..at, copy);
-}
-
-fn remove_block(bytes: &mut Vec<u8>, random: &mut Random) {
-    let block = block(bytes, random);
-    bytes.drain(block);
 }
 
 fn swap_blocks(bytes: &mut [u8], random: &mut Random) {
@@ -117,7 +87,8 @@ fn replace_word(bytes: &mut Vec<u8>, random: &mut Random) {
     let at = random.below(bytes.len());
     let start = bytes[..at].iter().rposition(ends).map_or(0, |before| before + 1);
     let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |after| at + after);
-    let word = random.pick(&WORDS).as_bytes().to_vec();
+    let words: Vec<&str> = WORDS.split(' ').collect();
+    let word = random.pick(&words).as_bytes().to_vec();
     bytes.splice(start..end.max(start), word);
 }
 
@@ -131,12 +102,6 @@ fn giant_number(bytes: &mut [u8], random: &mut Random) {
     for (byte, new) in bytes.iter_mut().skip(at).zip(number) {
         *byte = new;
     }
-}
-
-/// Inserts a prefix: byte order marks, blank lines, bytes that are not text.
-fn prefix(bytes: &mut Vec<u8>, random: &mut Random) {
-    let marks: [&[u8]; 6] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b"\xc3\x28", b"\0", b"#\n"];
-    bytes.splice(0..0, random.pick(&marks).iter().copied());
 }
 
 #[cfg(test)]

@@ -10,9 +10,8 @@ import sys
 import warnings
 
 import numpy as np
-from scipy import sparse
-
 import treeport as tp
+from scipy import sparse
 
 DRAW = random.Random(int(sys.argv[1]))
 TYPES = ["f8", ">f8", "f4", "f2", "i8", "u1", ">i4", "?", "c16", "O", "U3", "M8[s]", "longdouble"]
@@ -66,7 +65,9 @@ def broken_sparse():
     part = DRAW.choice(["indices", "indptr", "data"])
     values = getattr(good, part).copy()
     values[DRAW.randrange(len(values))] = DRAW.choice([-1, 7, 2**31 - 1, 0])
-    setattr(good, part, values[: DRAW.randrange(len(values) + 1)] if DRAW.random() < 0.3 else values)
+    setattr(
+        good, part, values[: DRAW.randrange(len(values) + 1)] if DRAW.random() < 0.3 else values
+    )
     return good
 
 
@@ -102,7 +103,8 @@ def thing():
     how = DRAW.randrange(20)
     if how < 12:
         return array()
-    odd = [None, "abc", "", b"\0", 1, -1, 2**70, 1.5, {}, {"a": 1}, [], [[]], [1, [2]], object(), iter([1]), lambda: 1]
+    odd = [None, "abc", "", b"\0", 1, -1, 2**70, 1.5, {}, {"a": 1}, [], [[]], [1, [2]], object()]
+    odd += [iter([1]), lambda: 1]
     return [broken_sparse, recursive, giant, lambda: DRAW.choice(odd)][how % 4]()
 
 
@@ -116,7 +118,9 @@ def ground():
 
 
 def number():
-    return DRAW.choice([None, 0, -1, 1, 2, 7, 2**31, 2**63, 2**64, 2**70, 0.5, np.nan, np.inf, "x", True])
+    return DRAW.choice(
+        [None, 0, -1, 1, 2, 7, 2**31, 2**63, 2**64, 2**70, 0.5, np.nan, np.inf, "x", True]
+    )
 
 
 def tree():
@@ -131,15 +135,20 @@ def fitted():
 
 def some(options):
     """Draws some of the options, with odd values."""
-    return {name: number() for name in options if DRAW.random() < 0.25}
+    return {name: number() for name in options.split() if DRAW.random() < 0.25}
 
 
 def fit():
-    options = some(["epochs", "batch_size", "learning_rate", "n_pairs", "n_trees", "patience", "random_state",
-                    "validation_fraction", "n_jobs", "start", "loss", "metric"])
+    options = some(
+        "epochs batch_size learning_rate n_pairs n_trees patience random_state "
+        "validation_fraction n_jobs start loss metric"
+    )
     # Large counts are valid and would only take long.
-    options = {k: v for k, v in options.items() if not (k in ("epochs", "n_trees") and isinstance(v, int) and v > 99)}
-    method = DRAW.choice(["auto", "additive", "forest", "quadtree", "ultratwd", "single", "no-such", None, 3])
+    for name in ["epochs", "n_trees"]:
+        if isinstance(options.get(name), int) and options[name] > 99:
+            del options[name]
+    methods = ["auto", "additive", "forest", "quadtree", "ultratwd", "single", "no-such", None, 3]
+    method = DRAW.choice(methods)
     return tp.TreeWasserstein(method=method, **ground(), **options).fit(many())
 
 
@@ -162,11 +171,15 @@ def nothing_but_state():
 CALLS = {
     "emd": lambda: tp.emd(one(), one(), **ground()),
     "emd_pairs": lambda: tp.emd_pairs(many(), many(), **ground()),
-    "sinkhorn": lambda: tp.sinkhorn(one(), one(), **ground(), **some(["epsilon", "tolerance", "max_iterations"])),
+    "sinkhorn": lambda: tp.sinkhorn(
+        one(), one(), **ground(), **some("epsilon tolerance max_iterations")
+    ),
     "Measures": lambda: tp.Measures(many()),
     "Tree": lambda: tp.Tree(thing(), thing(), *([thing()] if DRAW.random() < 0.3 else [])),
     "Tree.from_linkage": lambda: tp.Tree.from_linkage(thing()),
-    "Tree.from_newick": lambda: tp.Tree.from_newick(DRAW.choice(["", "(", "();", "(a,b", "a" * 9, "(" * 9999, thing()])),
+    "Tree.from_newick": lambda: tp.Tree.from_newick(
+        DRAW.choice(["", "(", "();", "(a,b", "a" * 9, "(" * 9999, thing()])
+    ),
     "Tree.distance": lambda: tree().distance(one(), one()),
     "Tree.pairwise": lambda: tree().pairwise(many(), many(), n_jobs=number()),
     "Tree.paired": lambda: tree().paired(many(), many()),
@@ -181,7 +194,9 @@ CALLS = {
     "fitted.pairwise": lambda: fitted().pairwise(many(), many()),
     "fitted.transform": lambda: fitted().transform(many()),
     "fitted.score": lambda: fitted().score(many(), thing()),
-    "fitted.estimate": lambda: fitted().estimate(many(), many(), DRAW.choice(["flow", "exact", 0.1, number()])),
+    "fitted.estimate": lambda: fitted().estimate(
+        many(), many(), DRAW.choice(["flow", "exact", 0.1, number()])
+    ),
     "fitted.bounds": lambda: fitted().bounds(many(), many()),
 }
 

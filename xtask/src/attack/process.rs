@@ -29,7 +29,6 @@ pub(super) struct ProgramRun {
     pub(super) limit: Duration,
 }
 
-/// A finished run.
 #[derive(Debug)]
 pub(super) struct FinishedRun {
     pub(super) status: ExitStatus,
@@ -60,8 +59,7 @@ impl ProgramRun {
         format!("{name} {}", args.join(" "))
     }
 
-    /// Starts the program; its output goes to files beside its folder, so that no pipe can block
-    /// it.
+    /// Starts the program; its output goes to files, so that no pipe can block it.
     pub(super) fn start(&self, label: &str) -> Result<RunInProgress> {
         let beside = |kind: &str| self.folder.with_extension(format!("{label}.{kind}"));
         let said = [beside("stdout"), beside("stderr")];
@@ -149,8 +147,7 @@ impl RunInProgress {
     }
 }
 
-/// Returns the longest time that one of the threads was runnable without a processor; 0 if the
-/// system does not report it.
+/// Returns the longest time that a thread waited for a processor; 0 if unknown.
 fn longest_wait(threads: &Path) -> Duration {
     let waited = |thread: std::fs::DirEntry| {
         // Nanoseconds of running, nanoseconds of waiting, number of time slices.
@@ -168,8 +165,7 @@ fn read_and_remove(path: &Path) -> Vec<u8> {
 }
 
 impl FinishedRun {
-    /// Returns the fault of a run, if any: it hung, crashed, panicked, or wrote control characters
-    /// to the terminal.
+    /// Returns a fault, if any: it hung, crashed, panicked, or wrote control characters.
     pub(super) fn fault(&self) -> Option<String> {
         self.fault_after(&[])
     }

@@ -1,12 +1,8 @@
 //! Report of the attack: progress lines, and a table with the findings at the end.
 
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use super::options::AttackOptions;
-
-/// Time between progress lines if stderr is not a terminal.
-const EVERY: Duration = Duration::from_secs(15);
 
 /// A fault, and the round that found it.
 #[derive(Debug)]
@@ -42,27 +38,18 @@ impl Report {
         self.findings.extend(findings);
     }
 
-    /// Prints a progress line.
+    /// Prints a progress line every 15 seconds.
     pub(super) fn progress(&mut self, round: u64, kind: &str, gone: Duration) {
-        let mut err = std::io::stderr();
-        let (found, gone_s) = (self.findings.len(), gone.as_secs());
-        let line = format!("round {round} ({kind}), {gone_s} s, {found} findings");
-        // An error of stderr cannot be reported.
-        if err.is_terminal() {
-            let _ = write!(err, "\r\x1b[K{line}");
-        } else if gone >= self.said {
-            let _ = writeln!(err, "{line}");
-            self.said = gone + EVERY;
+        if gone >= self.said {
+            let found = self.findings.len();
+            eprintln!("round {round} ({kind}), {} s, {found} findings", gone.as_secs());
+            self.said = gone + Duration::from_secs(15);
         }
     }
 
     /// Formats the table, and every finding with the command that repeats it.
     pub(super) fn shown(&self, options: &AttackOptions) -> String {
-        let mut text = String::from("\n");
-        if std::io::stderr().is_terminal() {
-            text.push('\r');
-        }
-        text += "kind           rounds  findings\n";
+        let mut text = String::from("\nkind           rounds  findings\n");
         for (kind, rounds, note) in &self.kinds {
             let found = self.findings.iter().filter(|finding| finding.kind == *kind).count();
             let line = format!("{kind:<14}{rounds:>7}{found:>10}  {note}");

@@ -1,5 +1,4 @@
-//! Scenes: folders with one file of every kind that the programs read, and the results of
-//! undisturbed commands on them.
+//! Scenes: folders with every kind of file, and results of undisturbed commands.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::cases::{CASES, Case};
 use super::folder::{self, Snapshot};
@@ -15,41 +14,39 @@ use super::inputs::{Members, foreign};
 use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
-/// Files of a scene.
-pub(super) const INPUTS: [&str; 29] = [
-    "points.csv",
-    "points.npy",
-    "matrix.csv",
-    "matrix.npy",
-    "edges.csv",
-    "graph.npz",
-    "names.txt",
-    "groups.txt",
-    "measures.csv",
-    "measures.npy",
-    "measures.npz",
-    "features.tsv",
-    "some.csv",
-    "titles.txt",
-    "more.txt",
-    "pairs.csv",
-    "model.tree",
-    "flat.tree",
-    "model.forest",
-    "model.nwk",
-    "labels.csv",
-    "history.csv",
-    "docs.index",
-    "first.csv.shard",
-    "second.csv.shard",
-    "clouds.csv",
-    "clouds.npz",
-    "clouds.index",
-    "counts.biom",
+/// Files of a scene; [`OWN`] makes those of the last three lines.
+const INPUTS: &str = "points.csv points.npy matrix.csv matrix.npy edges.csv graph.npz names.txt \
+    groups.txt measures.csv measures.npy measures.npz features.tsv some.csv titles.txt more.txt \
+    pairs.csv clouds.csv clouds.npz counts.biom \
+    model.tree flat.tree model.forest model.nwk labels.csv plan.csv history.csv docs.index clouds.index \
+    first.csv.shard second.csv.shard";
+
+/// Commands that make the files of our own formats.
+const OWN: [&str; 10] = [
+    "fit -q --points points.csv --names names.txt --measures measures.csv --method additive \
+     --epochs 3 --history history.csv -o model.tree",
+    "fit -q --points points.csv --method single -o flat.tree",
+    "fit -q --points points.csv --names names.txt --measures measures.csv --method forest \
+     --n-trees 3 -o model.forest",
+    "export model.tree -o model.nwk",
+    "exact -q --points points.csv --measures measures.csv --n-pairs 40 -o labels.csv",
+    "coupling --exact --graph edges.csv --measures measures.csv --pair 2 3 -o plan.csv",
+    "index -q --points points.csv --names names.txt --measures measures.csv \
+     --measure-names titles.txt --keep 1MB -o docs.index",
+    "distance model.tree --measures measures.csv --shard 1/2 -o first.csv.shard",
+    "distance model.tree --measures measures.csv --shard 2/2 -o second.csv.shard",
+    "index -q --clouds clouds.npz --keep 1MB -o clouds.index",
 ];
 
 /// Time limit beyond the time of the undisturbed run.
 const GRACE: Duration = Duration::from_secs(10);
+/// Time limit of an undisturbed run.
+const UNDISTURBED: Duration = Duration::from_secs(120);
+
+/// Returns the names of the files of a scene.
+pub(super) fn inputs() -> Vec<&'static str> {
+    INPUTS.split_whitespace().collect()
+}
 
 /// Paths of the programs.
 #[derive(Clone, Debug)]
@@ -81,8 +78,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Creates a scene with the given numbers of points and measures; undisturbed runs use
-    /// `folder`.
+    /// Creates a scene of some points and measures; undisturbed runs use `folder`.
     pub(super) fn new(
         programs: &Programs,
         folder: &Path,
@@ -90,51 +86,15 @@ impl Scene {
         measures: usize,
     ) -> Result<Self> {
         let mut scene = Self::without_own_files(programs, folder, points, measures);
-        for (args, files) in [
-            (
-                "fit -q --points points.csv --names names.txt --measures measures.csv \
-                 --method additive --epochs 3 --history out.csv -o out.tree",
-                &[("out.tree", "model.tree"), ("out.csv", "history.csv")][..],
-            ),
-            (
-                "fit -q --points points.csv --method single -o out.tree",
-                &[("out.tree", "flat.tree")],
-            ),
-            (
-                "fit -q --points points.csv --names names.txt --measures measures.csv \
-                 --method forest --n-trees 3 -o out.forest",
-                &[("out.forest", "model.forest")],
-            ),
-            ("export model.tree -o out.nwk", &[("out.nwk", "model.nwk")]),
-            (
-                "exact -q --points points.csv --measures measures.csv --n-pairs 40 -o out.csv",
-                &[("out.csv", "labels.csv")],
-            ),
-            (
-                "index -q --points points.csv --names names.txt --measures measures.csv \
-                 --measure-names titles.txt --keep 1MB -o out.index",
-                &[("out.index", "docs.index")],
-            ),
-            (
-                "distance model.tree --measures measures.csv --shard 1/2 -o out.csv.shard",
-                &[("out.csv.shard", "first.csv.shard")],
-            ),
-            (
-                "distance model.tree --measures measures.csv --shard 2/2 -o out.csv.shard",
-                &[("out.csv.shard", "second.csv.shard")],
-            ),
-            (
-                "index -q --clouds clouds.npz --keep 1MB -o out.index",
-                &[("out.index", "clouds.index")],
-            ),
-        ] {
+        folder::write(folder, &scene.inputs)?;
+        for args in OWN {
             let words: Vec<String> = args.split_whitespace().map(ToString::to_string).collect();
-            let made = scene.reference(&words, false)?;
-            for (from, to) in files {
-                let bytes = made.files.get(*from).with_context(|| format!("no `{from}`"))?;
-                scene.inputs.insert((*to).into(), bytes.clone());
-            }
+            let free = scene.free_job(&words, false, folder);
+            let ended = ProgramRun { limit: UNDISTURBED, ..free }.run()?;
+            ensure!(ended.success(), "`{args}` fails undisturbed: {}", ended.words());
         }
+        scene.inputs = folder::snapshot(folder)?;
+        std::fs::remove_dir_all(folder)?;
         Ok(scene)
     }
 
@@ -145,17 +105,9 @@ impl Scene {
         points: usize,
         measures: usize,
     ) -> Self {
-        let (mut inputs, members) = foreign(points, measures);
-        for name in INPUTS {
-            inputs.entry(name.to_owned()).or_insert_with(|| b"to be made\n".to_vec());
-        }
-        Self {
-            inputs,
-            members,
-            programs: programs.clone(),
-            folder: folder.into(),
-            references: RefCell::default(),
-        }
+        let (inputs, members) = foreign(points, measures);
+        let (programs, folder) = (programs.clone(), folder.into());
+        Self { inputs, members, programs, folder, references: RefCell::default() }
     }
 
     /// Creates a job in a folder; its time limit is that of the undisturbed run plus a margin.
@@ -189,10 +141,7 @@ impl Scene {
             return Ok(known.clone());
         }
         folder::write(&self.folder, &self.inputs)?;
-        let job = ProgramRun {
-            limit: Duration::from_secs(120),
-            ..self.free_job(args, lab, &self.folder)
-        };
+        let job = ProgramRun { limit: UNDISTURBED, ..self.free_job(args, lab, &self.folder) };
         let ended = job.run()?;
         ensure!(ended.success(), "`{}` fails undisturbed: {}", job.shown(), ended.words());
         let mut files = folder::snapshot(&self.folder)?;
@@ -217,8 +166,7 @@ impl Scene {
         Ok(folder::differences(&folder::snapshot(folder)?, &expected, loose))
     }
 
-    /// Describes what is wrong with the files of a folder after a failed run, which may leave only
-    /// complete results and journals.
+    /// Describes faults of a folder after a failed run, except results and journals.
     pub(super) fn wrong_before(&self, folder: &Path) -> Result<Vec<String>> {
         let mut found = folder::snapshot(folder)?;
         found.retain(|name, _| !name.starts_with("out"));

@@ -16,7 +16,13 @@ fn arena(root: &Path, fault: &str) -> Arena {
     std::fs::write(&program, format!("{SCRIPT}{fault}\n")).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     let programs = Programs { treeport: program.clone(), lab: program, python: Some("sh".into()) };
-    let scene = |name: &str| Scene::without_own_files(&programs, &root.join(name), 12, 8);
+    let scene = |name: &str| {
+        let mut scene = Scene::without_own_files(&programs, &root.join(name), 12, 8);
+        for name in scene::inputs() {
+            scene.inputs.entry(name.into()).or_insert_with(|| b"to be made\n".to_vec());
+        }
+        scene
+    };
     let (small, large) = (scene("small"), scene("large"));
     Arena { programs, small, large, tmpfs: false, least_memory: 1 << 20 }
 }
@@ -89,23 +95,18 @@ fn a_dead_interpreter_is_found() {
     let root = tempfile::tempdir().unwrap();
     let arena = arena(root.path(), "");
     // A shell fails to execute Python code in some way; the interpreter never does.
-    for round in [python::round, answers::round] {
+    for round in [python::round, python::checks] {
         let found = round(&arena, &mut Random::new(1, 0), &root.path().join("round")).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
     }
 }
 
 #[test]
-fn every_kind_is_drawn_as_often_as_it_should() {
-    let mut counts = [0; KINDS.len()];
-    for round in 0..3000 {
-        let kind = drawn(&mut Random::new(3, round), None);
-        counts[KINDS.iter().position(|known| known.0 == kind.0).unwrap()] += 1;
-    }
-    let all: usize = KINDS.iter().map(|kind| kind.1).sum();
-    for (count, (kind, weight, _)) in counts.iter().zip(KINDS) {
-        let expected = 3000 * weight / all;
-        assert!((expected / 2..expected * 2).contains(count), "{kind}: {counts:?}");
-    }
-    assert_eq!(drawn(&mut Random::new(3, 0), Some("disk")).0, "disk");
+fn wrong_distances_are_found() {
+    let root = tempfile::tempdir().unwrap();
+    let mut arena = arena(root.path(), "sed '1s/$/,distance/; 2,$s/$/,1/' pairs.csv");
+    arena.programs.python = None;
+    std::fs::write(root.path().join("program.ran"), "").unwrap();
+    let found = python::certificates(&arena, &mut Random::new(1, 0), &root.path().join("round"));
+    assert!(found.unwrap().concat().contains("W(0, 0) = 1"));
 }

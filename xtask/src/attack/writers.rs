@@ -1,5 +1,4 @@
-//! Two concurrent writers of one file: it is complete and from one of them, or one writer is
-//! refused.
+//! Two concurrent writers of one file: it is complete and from one of them.
 
 use std::path::Path;
 
@@ -10,7 +9,6 @@ use super::folder::{differences, snapshot, write};
 use super::random::Random;
 use super::scene::Scene;
 
-/// Runs one round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
     let scene = &arena.large;
     let case = Scene::draw(random, |case| {

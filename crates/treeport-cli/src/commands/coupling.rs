@@ -47,16 +47,8 @@ pub(crate) struct CouplingArgs {
     output: Option<PathBuf>,
 }
 
-/// A row of a plan: mass moved between two points, and their distance.
-struct MoveRow {
-    from: usize,
-    to: usize,
-    mass: f64,
-    distance: f64,
-}
-
-/// A plan, and the names of the points, if known.
-type Plan = (Vec<MoveRow>, Option<Vec<String>>);
+/// Rows of a plan (from, to, mass, distance), and the names of the points, if known.
+type Plan = (Vec<(usize, usize, f64, f64)>, Option<Vec<String>>);
 
 const COLUMNS: [&str; 4] = ["from", "to", "mass", "distance"];
 
@@ -67,14 +59,13 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
         Some(model) => model_plan(args, model, output)?,
         None => exact_plan(args, output)?,
     };
-    moves.sort_unstable_by_key(|row| (row.from, row.to));
+    moves.sort_unstable_by_key(|&(from, to, ..)| (from, to));
     let name = |point| rows::name(names.as_deref(), point);
     rows::write(file, output, |out, json| {
         rows::header(out, json, &COLUMNS)?;
-        moves.iter().try_for_each(|row| {
-            let [mass, distance] = [row.mass, row.distance].map(Cell::Number);
-            let cells = [name(row.from), name(row.to), mass, distance];
-            rows::row(out, json, &COLUMNS, &cells)
+        moves.iter().try_for_each(|&(from, to, mass, distance)| {
+            let [mass, distance] = [mass, distance].map(Cell::Number);
+            rows::row(out, json, &COLUMNS, &[name(from), name(to), mass, distance])
         })
     })?;
     let count = moves.len();
@@ -84,19 +75,16 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
 
 fn model_plan(args: &CouplingArgs, path: &Path, output: &Output) -> Result<Plan> {
     let model = input::named_model(path, &args.ground.names)?;
-    let (measures, (i, j)) = read_pair(args, (&model).into(), output)?;
+    let (measures, (i, j)) = read_pair(&args.measures, &args.pair, (&model).into(), output)?;
     let plan = model.coupling(&measures.row(i), &measures.row(j))?;
-    let moves = plan.iter().map(|(from, to, mass)| {
-        let distance = model.leaf_distance(from, to);
-        MoveRow { from, to, mass, distance }
-    });
+    let moves = plan.iter().map(|(from, to, mass)| (from, to, mass, model.leaf_distance(from, to)));
     Ok((moves.collect(), model.names().map(<[String]>::to_vec)))
 }
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
-    let (measures, (i, j)) =
-        read_pair(args, PointSet::of(ground.points(), names.as_ref()), output)?;
+    let space = PointSet::of(ground.points(), names.as_ref());
+    let (measures, (i, j)) = read_pair(&args.measures, &args.pair, space, output)?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved =
         watched(output, |progress| Problem::new(&ground, &a, &b).numbered(i, j).solve(progress));
@@ -106,22 +94,21 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<_> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
     let distances = ground.pairs(&ends);
-    let moves = moves.into_iter().zip(distances);
-    let rows = moves.map(|((from, to, mass), distance)| MoveRow { from, to, mass, distance });
-    Ok((rows.collect(), names))
+    let row = |((from, to, mass), distance)| (from, to, mass, distance);
+    Ok((moves.into_iter().zip(distances).map(row).collect(), names))
 }
 
 /// Reads the measures, and finds the two of `--pair`.
-fn read_pair(
-    args: &CouplingArgs,
+pub(crate) fn read_pair(
+    args: &MeasureArgs,
+    pair: &[String],
     space: PointSet<'_>,
     output: &Output,
 ) -> Result<(Measures, (usize, usize))> {
-    let (measures, path) = (args.measures.read(space, output)?, args.measures.path()?);
+    let (measures, path) = (args.read(space, output)?, args.path()?);
     let finder = MeasureFinder::new(&measures);
-    let find = |which: usize| {
-        finder.find("`--pair`", &args.pair[which]).with_context(|| input::name(path))
-    };
+    let find =
+        |which: usize| finder.find("`--pair`", &pair[which]).with_context(|| input::name(path));
     let (i, j) = (find(0)?, find(1)?);
     measures.check_pairs(&[(i, j)]).with_context(|| input::name(path))?;
     Ok((measures, (i, j)))

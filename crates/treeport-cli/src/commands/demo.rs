@@ -1,4 +1,4 @@
-//! `treeport demo`: learns a tree on a built-in data set and evaluates it.
+//! `treeport demo`: fits models on a built-in data set, and shows error against time.
 
 use std::fs;
 use std::io::Write;
@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::internal::names::Named;
-use treeport::{Fit, Measure};
+use treeport::names::Named;
+use treeport::{Fit, Measure, Method};
 use treeport_report::cities::City;
-use treeport_report::demo::{Demo, Line};
+use treeport_report::comparison::{Advice, Comparison};
+use treeport_report::demo::{Demo, Line, Models, faster};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
 use super::plot::loss;
@@ -44,22 +45,25 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make the folder `{}`", args.output.display()))?;
     let demo = watched(output, |progress| Demo::new(args.seed, progress))?;
-    let fitted = watched(output, |progress| demo.learn(args.seed, progress))?;
+    let models = watched(output, |progress| demo.learn(args.seed, progress))?;
     interrupt::check()?;
-    let table = demo.table(&fitted.model)?;
-    let tree_seconds = demo.time(&fitted.model)?;
-    let mut shown = demo.report(&fitted, &table, tree_seconds)?;
+    let table = demo.table(&models)?;
+    let compared = watched(output, |progress| demo.compare(&models, progress))?;
+    let advice = compared.advice(rayon::current_num_threads());
+    let said = advice.as_ref().map(Advice::to_string).unwrap_or_default();
+    let mut shown = demo.report(&models, &table, &compared, &said)?;
     shown.version = env!("TREEPORT_VERSION").into();
     let page = report::page(&shown, output)?;
-    let files = files(&demo, &fitted, page)?;
+    let files = files(&demo, &models, &compared, page)?;
     for (name, _, bytes) in &files {
         output::save(&args.output.join(name), |out| Ok(out.write_all(bytes)?))?;
     }
     if output.json {
-        print_json(&demo, &fitted, &table, tree_seconds, args)?;
+        print_json(&models, &table, &compared, args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    print(&demo, &fitted, &table, tree_seconds)?;
+    print(&demo, &models, &table, &compared)?;
+    output::line(said + "\n")?;
     for (name, what, _) in files {
         output::line(format!("{}  {what}", args.output.join(name).display()))?;
     }
@@ -70,9 +74,10 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
 /// Returns the output files: name, description, content.
 fn files(
     demo: &Demo,
-    fitted: &Fit,
+    models: &Models,
+    compared: &Comparison,
     page: String,
-) -> Result<[(&'static str, &'static str, Vec<u8>); 7]> {
+) -> Result<[(&'static str, &'static str, Vec<u8>); 9]> {
     let continents = demo.cities.iter().map(|city| city.continent.to_owned()).collect();
     let options = DendrogramOptions {
         title: "200 cities: the tree learned from transport distances".into(),
@@ -80,15 +85,23 @@ fn files(
         groups: Some(continents),
         ..DendrogramOptions::default()
     };
-    let (model, newick) = (&fitted.model, format!("{}\n", fitted.model.to_newick()));
+    let (model, best) = (&models.tree.model, &models.best.model);
+    let newick = format!("{}\n", model.to_newick());
     let (tree, loss) =
-        (dendrogram_svg(model, &options), loss("Loss while learning", &fitted.history));
+        (dendrogram_svg(model, &options), loss("Loss while learning", &models.tree.history));
+    let front = compared.svg("200 cities: error against time");
     Ok([
         ("report.html", "everything on one page; open it in a browser", page.into_bytes()),
-        ("model.tree", "the model: treeport distance, eval and export read it", model.to_bytes()?),
+        (
+            "best.tree",
+            "the best model: treeport distance, eval and export read it",
+            best.to_bytes()?,
+        ),
+        ("model.tree", "the learned tree", model.to_bytes()?),
         ("tree.nwk", "the same tree for any tool that reads Newick", newick.into_bytes()),
         ("tree.svg", "a picture of it, leaves colored by continent", tree.into_bytes()),
         ("loss.svg", "the loss while learning", loss.into_bytes()),
+        ("front.svg", "error against time", front.into_bytes()),
         ("cities.csv", "where the cities are", cities_table(&demo.cities).into_bytes()),
         ("regions.csv", "the regions that it is judged on", regions_table(demo).into_bytes()),
     ])
@@ -100,8 +113,7 @@ fn cities_table(cities: &[City]) -> String {
     "id,latitude,longitude\n".to_owned() + &cities.iter().map(row).collect::<String>()
 }
 
-/// Writes the measures as `--measures` reads them; a region is named by its largest city and its
-/// number.
+/// Writes the measures as `--measures` reads them; regions are named by their largest city.
 fn regions_table(demo: &Demo) -> String {
     let header = demo.cities.iter().map(|city| city.name).collect::<Vec<_>>().join(",");
     let row = |(number, region): (usize, Measure<'_>)| {
@@ -123,11 +135,12 @@ fn next_commands(args: &DemoArgs) -> String {
     let program = quoted(&program.to_string_lossy());
     let file = |name| quoted(&args.output.join(name).to_string_lossy());
     let (model, regions, cities) = (file("model.tree"), file("regions.csv"), file("cities.csv"));
+    let best = file("best.tree");
     let own = file("own.tree");
     format!(
-        "\nTry next: the nearest regions by the tree, who moves where from one region to another, and a tree\n\
-         learned from files, as you would from your own:\n  \
-         {program} nearest {model} --measures {regions} -k 3\n  \
+        "\nTry next: the nearest regions by the best model, who moves where from one region to another by the tree,\n\
+         and a model fitted to files, as you would to your own:\n  \
+         {program} nearest {best} --measures {regions} -k 3\n  \
          {program} coupling {model} --measures {regions} --pair 0 1\n  \
          {program} fit --points {cities} --metric haversine --measures {regions} -o {own}"
     )
@@ -147,15 +160,17 @@ fn stage(fitted: &Fit) -> &'static str {
     fitted.stage.map_or("none", Named::name)
 }
 
-fn print(demo: &Demo, fitted: &Fit, table: &[Line], tree_seconds: f64) -> Result<()> {
+fn print(demo: &Demo, models: &Models, table: &[Line], compared: &Comparison) -> Result<()> {
     let (seen, unseen) = (demo.training.len(), demo.test.len());
     output::line(format!(
         "{} cities, great-circle distances. A measure is a region: the people in the cities around a\n\
-         random center. A tree was learned from {seen} exact transport distances between regions\n\
-         (stage kept: {}, after {} epochs), and is judged on {unseen} pairs of regions it has never seen.\n",
+         random center. A tree (stage kept: {}, after {} epochs) and the best model (stage kept: {})\n\
+         were fitted to {seen} exact transport distances between regions, and are judged on {unseen} pairs of\n\
+         regions they have never seen.\n",
         demo.cities.len(),
-        stage(fitted),
-        fitted.history.len() - 1,
+        stage(&models.tree),
+        models.tree.history.len() - 1,
+        stage(&models.best),
     ))?;
     let mut rows = vec![["", "mean relative error", "median"].map(str::to_owned).to_vec()];
     for Line { name, score } in table {
@@ -163,19 +178,13 @@ fn print(demo: &Demo, fitted: &Fit, table: &[Line], tree_seconds: f64) -> Result
         rows.push(vec![(*name).to_owned(), score.to_string(), median]);
     }
     output::line(output::table(&rows))?;
-    output::line(format!(
-        "one pair: tree {}, exact solver {} ({} times the tree's time)\n",
-        output::seconds(tree_seconds),
-        output::seconds(demo.exact_seconds),
-        output::three_digits(demo.exact_seconds / tree_seconds),
-    ))
+    output::line(compared.picture())
 }
 
 fn print_json(
-    demo: &Demo,
-    fitted: &Fit,
+    models: &Models,
     table: &[Line],
-    tree_seconds: f64,
+    compared: &Comparison,
     args: &DemoArgs,
 ) -> Result<()> {
     for Line { name, score } in table {
@@ -189,13 +198,15 @@ fn print_json(
             "seed": args.seed,
         }))?;
     }
+    let times = compared.rows.iter().map(|row| (row.name.clone(), json!(row.pair_seconds)));
     output::json(json!({
         "demo": "times",
-        "seconds": tree_seconds,
-        "exact_seconds": demo.exact_seconds,
-        "ratio": demo.exact_seconds / tree_seconds,
-        "stage": stage(fitted),
-        "best_epoch": fitted.best_epoch,
+        "seconds": times.collect::<serde_json::Map<_, _>>(),
+        "ratio": faster(compared, Method::Auto),
+        "tree_ratio": faster(compared, Method::Tree),
+        "stage": stage(&models.tree),
+        "best_stage": stage(&models.best),
+        "best_epoch": models.tree.best_epoch,
         "folder": args.output,
     }))
 }

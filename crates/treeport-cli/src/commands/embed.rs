@@ -15,7 +15,8 @@ use treeport_jobs::fingerprint::of_measures;
 use treeport_jobs::part::Block;
 use treeport_jobs::{JobFingerprint, PartFile};
 
-use crate::args::ModelArgs;
+use crate::args::{ModelArgs, ModelCloudArgs};
+use crate::commands::clouds;
 use crate::output::{self, Output};
 use crate::parts::{self, Parts};
 use crate::rows::{self, Cell};
@@ -37,15 +38,18 @@ from `rows.npz.part`.";
 /// Options of `treeport embed`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
+#[command(mut_arg("measures", |arg| arg.required(false).required_unless_present("clouds")))]
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
-    of: ModelArgs,
+    pub(super) of: ModelArgs,
+    #[command(flatten)]
+    pub(super) clouds: ModelCloudArgs,
     /// Names of the measures, one per line; text rows then have them.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
-    measure_names: Option<PathBuf>,
+    pub(super) measure_names: Option<PathBuf>,
     /// Write to a file: a SciPy sparse matrix (.npz), or rows measure, node, value (.csv).
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
 }
 
 const COLUMNS: [&str; 3] = ["measure", "node", "value"];
@@ -64,6 +68,9 @@ struct Work<'a> {
 
 /// Runs `treeport embed`.
 pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
+    if let Some(path) = &args.clouds.clouds {
+        return clouds::embed(args, path, output);
+    }
     let file = rows::target(args.output.as_deref(), "an embedding goes", &["npz", "csv"])?;
     let model = args.of.model()?;
     let measures = args.of.measures.read((&model).into(), output)?;
@@ -97,7 +104,6 @@ pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl Work<'_> {
-    /// Fingerprint of the job.
     fn job(&self, npz: bool) -> JobFingerprint {
         JobFingerprint::new("treeport-embed-1")
             .part("format", npz.into())
@@ -123,7 +129,7 @@ impl Work<'_> {
         parts.fill((threads, usize::MAX), &head, |_, which, progress| {
             let (first, rows) = (which.start, self.rows(which)?);
             if !progress(&State::new(TASK, rows.rows, None)) {
-                return Err(Error::Cancelled.into());
+                return Err(Error::Canceled.into());
             }
             let mut out = Vec::new();
             if npz {
@@ -162,8 +168,7 @@ impl Work<'_> {
     }
 }
 
-/// Encodes a block of rows for the archive: the number of entries of every row, then all columns,
-/// then all values, eight bytes each.
+/// Encodes rows for the archive: entries of every row, all columns, all values, 8 bytes each.
 fn put(rows: &Csr, out: &mut Vec<u8>) {
     let lengths = rows.start.windows(2).map(|bounds| bounds[1] - bounds[0]);
     let counts = lengths.chain(rows.indices.iter().copied());

@@ -7,9 +7,9 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Level, Question};
-use treeport::estimate::{Answer, Estimator};
-use treeport::internal::memory;
-use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit};
+use treeport::estimate::{CertifiedEstimate, Estimator};
+use treeport::memory;
+use treeport::{FitOptions, GroundMetric, Labeled, Method, Model, fit};
 use treeport_report::terminal::at_least_one;
 
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let names = given.as_ref().and_then(Model::names).or(kept.names.as_deref());
     let measures = args.measures.read(PointSet { points: metric.points(), names }, output)?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
-    let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
+    let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<CertifiedEstimate>());
     let step = format_args!("the list of {count} estimates");
     let bytes = (count as u64).saturating_mul(each as u64);
     memory::check(step, bytes, "draw some (`--n-pairs N`), or list them (`--pairs FILE`)")?;
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         }
         accuracy => {
             let answers = estimator.answers(accuracy, &measures, &pairs, progress)?;
-            let row = |a: &Answer| [a.value, a.interval.lower, a.interval.upper];
+            let row = |a: &CertifiedEstimate| [a.value, a.interval.lower, a.interval.upper];
             Ok(answers.iter().map(row).collect::<Vec<_>>())
         }
     })?;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
 fn forest(
     args: &EstimateArgs,
     metric: &GroundMetric,
-    known: Option<&Labelled>,
+    known: Option<&Labeled>,
     output: &Output,
 ) -> Result<Model> {
     let (n_trees, seed) = (args.n_trees, args.pairs.seed);

@@ -8,10 +8,11 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use treeport::{Judged, NullBaseline};
-use treeport::{Labelled, Score};
+use treeport::{Labeled, Score};
 use treeport_report::timing::{time_exact, time_model};
 
-use crate::args::TestArgs;
+use crate::args::{ModelCloudArgs, TestArgs};
+use crate::commands::clouds;
 use crate::input::MetricAndModels;
 use crate::output::{self, Output};
 use crate::progress::{prepare, watched};
@@ -27,14 +28,16 @@ number of pairs.";
 
 /// Options of `treeport eval`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+#[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required_unless_present("clouds")))]
 #[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EvalArgs {
     /// Trees and forests that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL", required = true)]
-    models: Vec<PathBuf>,
+    pub(super) models: Vec<PathBuf>,
     #[command(flatten)]
-    test: TestArgs,
+    pub(super) clouds: ModelCloudArgs,
+    #[command(flatten)]
+    pub(super) test: TestArgs,
 }
 
 /// Time limit for timing the exact solver; a pair of large measures may take longer.
@@ -49,7 +52,7 @@ struct Row {
 
 /// Everything that is printed.
 struct Results {
-    test: Labelled,
+    test: Labeled,
     rows: Vec<Row>,
     baselines: [NullBaseline; 2],
     /// Number of timed pairs.
@@ -59,6 +62,9 @@ struct Results {
 
 /// Runs `treeport eval`.
 pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
+    if let Some(path) = &args.clouds.clouds {
+        return clouds::eval(args, path, output);
+    }
     let (metric, MetricAndModels { models, .. }) =
         MetricAndModels::with_metric(&args.test.ground, &args.models)?;
     prepare(&metric, output)?;

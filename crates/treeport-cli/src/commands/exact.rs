@@ -19,8 +19,8 @@ use crate::input::{self, PointSet};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
-use crate::progress::{Watch, prepare, watched};
-use crate::rows::{self, Cell, DISTANCES};
+use crate::progress::{Watch, prepare};
+use crate::rows::{self, Cell};
 use crate::solved::{SolvedRows, Work};
 use crate::{parts, shards};
 
@@ -34,7 +34,8 @@ Examples:
   treeport exact --clouds jets.csv --penalty 0.4 -o distances.csv
 
 With `-o`, finished pairs are kept: after Ctrl-C, a crash or a kill the same command continues from
-`labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
+`labels.csv.part`, with all of `--time` for the pairs that are left. `fit --n-pairs N` draws the same
+pairs for the same seed.
 
 To run in parts, on several machines or one after the other, and merge them to the same file:
   treeport exact --points words.npy --measures docs.npz --shard 1/8 -o labels-1.csv.shard
@@ -66,6 +67,10 @@ pub(crate) struct ExactArgs {
     #[arg(help = help_of_mass())]
     #[arg(long, value_name = "MASS", allow_negative_numbers = true, conflicts_with = "penalty")]
     mass: Option<f64>,
+    #[arg(help = format!("{}; {}", SolveOption::ORDER.help, SolveOption::ORDER.range))]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = 1.0)]
+    #[arg(hide_default_value = true)]
+    order: f64,
     /// Name the engine that answers each pair, and why, in place of distances. Nothing is solved.
     #[arg(long, conflicts_with = "shard")]
     explain: bool,
@@ -84,34 +89,27 @@ fn help_of_mass() -> String {
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
-    let Given { ground, names, measures, pairs } = Given::read(args, output)?;
-    let relax = args.relax();
+    let PosedProblems { ground, names, measures, pairs } = PosedProblems::read(args, output)?;
+    let (relax, order, aim) = (args.relax(), args.order, args.aim());
+    let bounds = Some(aim).filter(|_| args.accuracy.is_some() || args.time.is_some());
+    let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax, order, bounds };
     if args.explain {
         // The route on a graph depends on whether its distances are prepared.
         if let Ok(metric) = ground.whole() {
             prepare(metric, output)?;
         }
-        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
-        return explain(&work, &args.aim(), file, output)
+        return explain(&work, &aim, file, output)
             .map_err(|error| input::with_node(error, names.as_deref()));
     }
-    if args.accuracy.is_some() || args.time.is_some() {
-        if let Ok(metric) = ground.whole() {
-            prepare(metric, output)?;
-        }
-        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
-        return bounds(&work, &args.aim(), file, output)
-            .map_err(|error| input::with_node(error, names.as_deref()));
-    }
-    let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs, relax }.job();
+    let mut job = work.job();
     if let Some(names) = measures.names() {
         job = job.part("measure-names", parts::of_names(Some(names)));
     }
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
-    let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
+    let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax, order, bounds };
     let regular = parts::regular(file);
-    let open = |path| SolvedRows::open(path, &job, &pairs, |_| ());
+    let open = |path| SolvedRows::open(path, &job, (&pairs, work.columns()), |_| ());
     let journal = regular.map(open).transpose()?;
     if let Ok(metric) = ground.whole() {
         prepare(metric, output)?;
@@ -120,7 +118,8 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let first: Vec<_> = pairs.iter().take(MOST_FORECAST).collect();
     work.problems(&first).check()?;
     if first.len() == pairs.len() {
-        print_forecast(&work.problems(&first).forecast(&Aim::value()), output);
+        let aim = if work.bounds.is_some() { aim } else { Aim::value() };
+        print_forecast(&work.problems(&first).forecast(&aim), output);
     }
     let done = match journal.zip(regular) {
         Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
@@ -154,7 +153,7 @@ impl ExactArgs {
 const MOST_FORECAST: usize = 1 << 16;
 
 /// The problems to solve.
-struct Given {
+struct PosedProblems {
     ground: Components,
     /// Names of the points, if any.
     names: Option<Vec<String>>,
@@ -162,7 +161,7 @@ struct Given {
     pairs: Pairs,
 }
 
-impl Given {
+impl PosedProblems {
     fn read(args: &ExactArgs, output: &Output) -> Result<Self> {
         if let Some(path) = &args.clouds.clouds {
             return Self::of_clouds(args, path);
@@ -207,27 +206,9 @@ fn save(
     journal.finish(target, shard, work.pairs, work.measures.names())?;
     let seconds = begun.elapsed().as_secs_f64();
     let facts = json!({"pairs": all, "done_before": earlier, "seconds": seconds});
-    let note = format!("{all} exact distances");
+    let what = if work.bounds.is_some() { "bounds" } else { "exact distances" };
+    let note = format!("{all} {what}");
     shards::wrote(output, "exact", (Some(target), shard), facts, &note)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Writes rows with bounds of every distance.
-fn bounds(work: &Work<'_>, aim: &Aim, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
-    let pairs: Vec<_> = work.pairs.iter().collect();
-    print_forecast(&work.problems(&pairs).forecast(aim), output);
-    let found = watched(output, |progress| work.problems(&pairs).bounds(aim, progress))?;
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &BOUNDS)?;
-        let names = work.measures.names();
-        let rows = pairs.iter().zip(found.lower.iter().zip(&found.upper));
-        rows.into_iter().try_for_each(|(&(left, right), (&lower, &upper))| {
-            let (left, right) = (rows::name(names, left), rows::name(names, right));
-            rows::row(out, json, &BOUNDS, &[left, right, Cell::Number(lower), Cell::Number(upper)])
-        })
-    })?;
-    let facts = json!({"pairs": pairs.len()});
-    rows::wrote(output, "exact", file, facts, &format!("{} bounds", pairs.len()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -261,18 +242,22 @@ fn print_forecast(forecast: &Forecast, output: &Output) {
     }
 }
 
-/// Columns of the rows with bounds.
-const BOUNDS: [&str; 4] = ["left", "right", "lower", "upper"];
-
 /// Writes rows to stdout, or to anything other than a regular file.
 fn print(work: &Work<'_>, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
     let watch = Watch::of_rows(output, file.is_none());
     rows::write(file, output, |out, json| {
-        rows::header(out, json, &DISTANCES)?;
-        let all = work.solve(0, &watch, |pairs, distances| {
-            rows::distances(out, json, [work.measures.names(); 2], pairs, distances)?;
+        let (columns, mut header) = (work.columns(), true);
+        // The header comes after the first problems, so that an error of theirs prints no row.
+        let all = work.solve(0, &watch, |pairs, values| {
+            if std::mem::take(&mut header) {
+                rows::header(out, json, columns)?;
+            }
+            rows::values(out, (json, columns), [work.measures.names(); 2], pairs, values)?;
             Ok(out.flush()?)
         })?;
+        if header && all {
+            rows::header(out, json, columns)?;
+        }
         if all { Ok(()) } else { Err(Interrupted.into()) }
     })?;
     Ok(ExitCode::SUCCESS)

@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
-use treeport::internal::memory;
-use treeport::search::IndexFile;
+use treeport::memory;
+use treeport::search::{IndexFile, MeasureSet};
 use treeport::{Clouds, Index, IndexOptions, Measures, PointMetric};
 
 use crate::args::{CloudArgs, GroundArgs, MeasureArgs};
@@ -151,38 +151,26 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     let removed = file.index.numbers_of(&args.remove).and_then(|n| file.index.remove(&n));
     removed.with_context(|| input::name(path))?;
     let Some(from) = from else { return Ok(file) };
-    if file.index.is_of_clouds() {
-        add_clouds(args, &mut file, from, path, output)?;
-        return Ok(file);
-    }
-    let space = PointSet::of(file.index.metric().points(), file.point_names.as_ref());
-    let more = args.measures.read(space, output)?;
-    Measures::check_all_balanced(&[&more, file.index.measures()])
-        .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
-    let more = named(args, more)?;
+    let both = || format!("{} against {}", input::name(from), input::name(path));
+    let (index, of_clouds) = (&file.index, file.index.is_of_clouds());
+    let (clouds, measures);
+    let more: MeasureSet<'_> = if of_clouds {
+        clouds = read_clouds(args, from, index.is_relaxed())?;
+        (&clouds).into()
+    } else {
+        let space = PointSet::of(index.metric().points(), file.point_names.as_ref());
+        let more = args.measures.read(space, output)?;
+        Measures::check_all_balanced(&[&more, index.measures()]).with_context(both)?;
+        measures = named(args, more)?;
+        (&measures).into()
+    };
     // IDs of a table are dropped unless names were requested.
-    if file.index.measures().names().is_none() && args.measure_names.is_some() {
-        bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path));
+    if index.measures().names().is_none() && args.measure_names.is_some() {
+        let (name, what) = (input::name(path), if of_clouds { "clouds" } else { "measures" });
+        bail!("{name}: its {what} have no names; leave `--measure-names` out");
     }
-    let added = watched(output, |progress| file.index.add(&more, progress));
-    added.with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
+    watched(output, |progress| file.index.add(more, progress)).with_context(both)?;
     Ok(file)
-}
-
-fn add_clouds(
-    args: &IndexArgs,
-    file: &mut IndexFile,
-    from: &Path,
-    path: &Path,
-    output: &Output,
-) -> Result<()> {
-    let more = read_clouds(args, from, file.index.is_relaxed())?;
-    if file.index.measures().names().is_none() && args.measure_names.is_some() {
-        bail!("{}: its clouds have no names; leave `--measure-names` out", input::name(path));
-    }
-    watched(output, |progress| file.index.add(&more, progress))
-        .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
-    Ok(())
 }
 
 /// Prints a summary of the index as JSON or text.

@@ -2,6 +2,8 @@
 //!
 //! A new command is a file here, a variant of [`Command`] and an arm of its `run`.
 
+mod certify;
+mod clouds;
 mod compare;
 mod coupling;
 mod demo;
@@ -25,7 +27,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 use treeport::Error;
-use treeport::io::format::{Format, Input, Wanted};
+use treeport::io::format::{Format, Input, InputKind};
 
 use crate::output::Output;
 use crate::pairs;
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Unifrac(unifrac::UniFracArgs),
     /// The transport plan between two measures, by a model or exact.
     Coupling(coupling::CouplingArgs),
+    /// Proved bounds from a plan or potentials of any solver.
+    Certify(certify::CertifyArgs),
     /// Exact distances between measures. A long job that was stopped continues where it was.
     Exact(exact::ExactArgs),
     /// Distances as accurate as you ask, with certified bounds.
@@ -81,6 +85,7 @@ impl Command {
             Self::Distance(args) => distance::run(args, output),
             Self::Unifrac(args) => unifrac::run(args, output),
             Self::Coupling(args) => coupling::run(args, output),
+            Self::Certify(args) => certify::run(args, output),
             Self::Exact(args) => exact::run(args, output),
             Self::Estimate(args) => estimate::run(args, output),
             Self::Eval(args) => eval::run(args, output),
@@ -128,6 +133,6 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
 
 fn looks_like_newick(path: &std::path::Path) -> bool {
     let bytes = std::fs::read(path).unwrap_or_default();
-    Input::from_bytes(path, bytes, Wanted::Model, None)
+    Input::from_bytes(path, bytes, InputKind::Model, None)
         .is_ok_and(|input| input.format() == Format::Newick)
 }

@@ -172,8 +172,7 @@ fn png(svg: &str) -> Result<Vec<u8>> {
     let mut options = usvg::Options { font_family: "sans-serif".into(), ..Default::default() };
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    // The renderer takes "sans-serif" for Arial, which few machines have, and silently omits text
-    // without a font.
+    // The renderer takes "sans-serif" for Arial, and silently omits text without a font.
     let known = |name: &str| fonts.faces().any(|face| face.families.iter().any(|f| f.0 == name));
     let first = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
     let usual = FONTS.iter().find(|name| known(name)).map(ToString::to_string);

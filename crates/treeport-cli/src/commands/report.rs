@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Level};
-use treeport::estimate::{Answer, Estimator};
+use treeport::estimate::{CertifiedEstimate, Estimator};
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Labelled, Measures, Model, Score};
-use treeport_report::report::{self, MOST_QUERIES, Report, Search, Test, html};
+use treeport::{GroundMetric, Labeled, Measures, Model, Progress, Score};
+use treeport_report::chart::FrontPoint;
+use treeport_report::report::{self, MOST_QUERIES, NeighborSearch, Report, Test, html};
+use treeport_report::timing::{time_exact, time_model};
 
 use crate::args::TestArgs;
 use crate::input::{self, MetricAndModels};
@@ -65,11 +68,14 @@ pub(crate) struct ReportArgs {
     output: PathBuf,
 }
 
+/// Time limit for timing the pairs of a model.
+const TIMING: Duration = Duration::from_secs(1);
+
 /// Inputs of the page, read and solved.
 struct Inputs {
     models: Vec<Model>,
     /// Ground metric and labels for evaluating the models, if given.
-    test: Option<(GroundMetric, Labelled)>,
+    test: Option<(GroundMetric, Labeled)>,
     /// Measures without a ground metric to evaluate on.
     measures: Option<Measures>,
     measure_names: Option<Vec<String>>,
@@ -152,7 +158,7 @@ impl Inputs {
 
     /// Returns the measures whose neighbors are shown. They need equal totals; otherwise the
     /// section is omitted unless it was requested.
-    fn search(&self, args: &ReportArgs) -> Result<Option<Search<'_>>> {
+    fn search(&self, args: &ReportArgs) -> Result<Option<NeighborSearch<'_>>> {
         let Some(measures) = self.measures() else { return Ok(None) };
         let mut of: Vec<usize> = Vec::new();
         for &number in &args.neighbors_of {
@@ -173,7 +179,7 @@ impl Inputs {
         let path = input::name(args.test.data.measures.path()?);
         balanced.context(path)?;
         let metric = self.test.as_ref().map(|(metric, _)| metric);
-        Ok(Some(Search { measures, names: self.measure_names.clone(), metric, of }))
+        Ok(Some(NeighborSearch { measures, names: self.measure_names.clone(), metric, of }))
     }
 
     fn report<'a>(&'a self, args: &ReportArgs, output: &Output) -> Result<Report<'a>> {
@@ -189,7 +195,8 @@ impl Inputs {
                     let (measures, pairs) = (data.measures(), data.pairs());
                     let answers =
                         estimator.answers(Accuracy::Level(level), measures, pairs, progress)?;
-                    let ends = |answer: &Answer| (answer.interval.lower, answer.interval.upper);
+                    let ends =
+                        |answer: &CertifiedEstimate| (answer.interval.lower, answer.interval.upper);
                     let bounds = answers.iter().map(ends).collect();
                     Ok((model.pairs(measures, pairs, progress)?, Some(bounds)))
                 })?;
@@ -205,8 +212,9 @@ impl Inputs {
                 bounds,
             });
         }
+        let front = self.front(&scores, output)?;
         let data = self.test.as_ref().map(|(_, data)| data);
-        let baselines = data.map(Labelled::null_baselines);
+        let baselines = data.map(Labeled::null_baselines);
         scores.extend(baselines.into_iter().flatten().map(|b| (b.name.to_owned(), b.score)));
         let test = self.test.as_ref().map(|(metric, data)| Test {
             metric,
@@ -224,10 +232,33 @@ impl Inputs {
             search,
             facts: self.facts(args, scores.first().map_or(0, |(_, score)| score.left_out)),
             scores,
+            front,
             groups: self.groups.clone(),
             places: self.test.as_ref().and_then(|(metric, _)| report::places(metric)),
             version: env!("TREEPORT_VERSION").into(),
         })
+    }
+
+    /// Times the models and the exact solver on the test pairs.
+    fn front(&self, scores: &[(String, Score)], output: &Output) -> Result<Option<report::Front>> {
+        let Some((metric, data)) = &self.test else { return Ok(None) };
+        let (measures, pairs) = (data.measures(), data.pairs());
+        let mut points = Vec::with_capacity(scores.len() + 1);
+        let mut add = |name: &str, error, seconds| {
+            points.push(FrontPoint { name: name.to_owned(), seconds, error });
+        };
+        for (model, (name, score)) in self.models.iter().zip(scores) {
+            let time =
+                |progress: &Progress<'_>| time_model(model, measures, pairs, TIMING, progress);
+            add(name, score.mean, watched(output, time)?.1);
+        }
+        let time = |progress: &Progress<'_>| time_exact(metric, measures, pairs, TIMING, progress);
+        add("exact", 0.0, watched(output, time)?.1);
+        Ok(Some(report::Front {
+            points,
+            constant_guess: Some(data.null_baselines()[0].score.mean),
+            note: "Times of a pair, on one thread.".into(),
+        }))
     }
 
     fn summary(&self) -> String {

@@ -1,6 +1,6 @@
 //! `treeport completions` and `treeport man`: shell completions and manual pages.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "treeport", &mut script);
-    io::stdout().write_all(&script)?;
+    print(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn man(args: &ManArgs, output: &Output) -> Result<ExitCode> {
     let mut root = Cli::command();
     root.build();
     let Some(folder) = &args.output else {
-        io::stdout().write_all(&page(root)?)?;
+        print(&page(root)?)?;
         return Ok(ExitCode::SUCCESS);
     };
     std::fs::create_dir_all(folder)
@@ -69,6 +69,12 @@ pub(crate) fn man(args: &ManArgs, output: &Output) -> Result<ExitCode> {
     }
     output.note(&format!("{count} pages written to {}", folder.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &[u8]) -> Result<()> {
+    let mut out = output::stdout()?;
+    out.write_all(text)?;
+    Ok(out.flush()?)
 }
 
 fn page(command: clap::Command) -> Result<Vec<u8>> {

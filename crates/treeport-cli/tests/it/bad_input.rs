@@ -25,9 +25,9 @@ fn usage() {
     let folder = Folder::new();
     assert_snapshot!(folder.error("fit -o model.tree"), @r#"
     the following required arguments were not provided:
-      <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+      <--points <FILE>|--matrix <FILE>|--graph <FILE>|--clouds <FILE>>
 
-    Usage: treeport fit --output <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+    Usage: treeport fit --output <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>|--clouds <FILE>>
 
     For more information, try '--help'.
     "#);
@@ -46,7 +46,7 @@ fn usage() {
     assert_snapshot!(folder.error("fit --matrix line.csv --metric cosine -o model.tree"), @r#"
     the argument '--matrix <FILE>' cannot be used with '--metric <NAME>'
 
-    Usage: treeport fit --output <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+    Usage: treeport fit --output <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>|--clouds <FILE>>
 
     For more information, try '--help'.
     "#);

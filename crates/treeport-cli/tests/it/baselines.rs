@@ -45,7 +45,7 @@ fn one_word_changes_the_method() {
     let folder = Folder::new();
     for method in Method::ALL {
         for measures in ["--measures measures.csv", ""] {
-            if method.takes().labels && measures.is_empty() {
+            if method.supports().labels && measures.is_empty() {
                 continue;
             }
             let args = format!(
@@ -54,9 +54,12 @@ fn one_word_changes_the_method() {
             let said = &folder.json(&args)[0];
             assert_eq!(said["method"], method.name());
             let model = Model::load(folder.path(&format!("{method}.tree"))).expect("a model");
-            assert_eq!((model.points(), model.tree().is_none()), (4, method.takes().n_trees));
+            assert_eq!(model.points(), 4);
+            if *method != Method::Auto {
+                assert_eq!(model.tree().is_none(), method.supports().n_trees);
+            }
             assert_eq!(said["trees"], model.trees().len());
-            assert_eq!(said["error"].is_number(), method.takes().resume, "{said}");
+            assert_eq!(said["error"].is_number(), method.supports().resume, "{said}");
         }
     }
 }
@@ -268,7 +271,7 @@ fn what_a_method_cannot_use_is_refused() {
         @"starts.nwk: a start is one tree, and this is a forest");
     assert_snapshot!(fit("--method mean-label"), @r#"
     invalid value 'mean-label' for '--method <NAME>'
-      [possible values: auto, additive, ultrametric, skip-mst, forest, learned-forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, neighbors, total-variation]
+      [possible values: auto, tree, additive, ultrametric, skip-mst, forest, learned-forest, slices, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, neighbors, total-variation, space, lifted, rg]
 
     For more information, try '--help'.
     "#);
@@ -279,12 +282,25 @@ fn what_a_method_cannot_use_is_refused() {
 fn compare_puts_the_best_first() {
     let folder = Folder::new();
     let compare = "compare --points line.csv --measures measures.csv";
-    let rows = folder.json(&format!("{compare} --methods quadtree,additive,forest --json"));
+    let mut rows = folder.json(&format!("{compare} --methods quadtree,additive,forest --json"));
+    let advice = rows.pop().expect("the last line");
+    assert!(
+        advice["advice"].as_str().expect("a sentence").starts_with("Solve exactly"),
+        "{advice}"
+    );
+    assert_eq!(advice["pairs"], 3);
     let names: Vec<_> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
-    assert_eq!(names.len(), 4, "a forest also counts by flow: {names:?}");
+    assert_eq!(names.len(), 5, "a forest also counts by flow: {names:?}");
     assert!(names.contains(&"forest by flow") && names.contains(&"quadtree"));
+    assert!(names.contains(&"exact") && rows[0]["scaled_error"] == 0.0, "always there: {names:?}");
     let errors: Vec<_> = rows.iter().map(|row| row["scaled_error"].as_f64()).collect();
     assert!(errors.is_sorted_by(|a, b| a <= b), "{errors:?}");
+    let few = "--methods tree -o front.svg";
+    let shown = folder.run(&format!("{compare} {few}"));
+    assert!(shown.contains("●") && shown.contains("Solve exactly: all 3 pairs"), "{shown}");
+    assert!(folder.text("front.svg").starts_with("<svg"));
+    let refused = folder.run(&format!("{compare} --methods tree -o -"));
+    assert!(refused.contains("give a file for the picture"), "{refused}");
     let unknown = folder.run(&format!("{compare} --methods magic"));
     assert!(unknown.contains("magic") && unknown.trim_end().ends_with("exit 2"), "{unknown}");
 }
@@ -294,12 +310,14 @@ fn compare_has_every_method_and_what_is_no_model() {
     let folder = with_plane(40);
     let data = "--points points.csv --measures many.csv --normalize";
     let rows = folder.json(&format!("compare {data} --n-pairs 60 --json"));
-    assert_eq!(rows.len(), Method::ALL.len() + 3);
+    assert_eq!(rows.len(), Method::ALL.len() + 6, "four others, a forest by flow, advice");
     let of = |name: &str| rows.iter().find(|row| row["method"] == name).expect(name);
     // Supports of six points are solved exactly: the table says so.
     assert_eq!(of("forest by flow")["solved_exactly"], 1.0);
     assert_eq!(of("forest by flow")["error"], 0.0);
     assert!(of("forest")["solved_exactly"].is_null());
+    assert_eq!(of("exact")["certified_width"], 0.0);
+    assert!(of("arcs")["certified_width"].as_f64().expect("a number") < 0.1);
     let error = |name: &str| of(name)["scaled_error"].as_f64().expect("a number");
     assert!(error("flowtree") < error("quadtree") && error("auto") < error("mean-label"));
     let shown =
@@ -350,9 +368,9 @@ fn estimates_by_the_forest_that_fit_makes() {
     let data = "--points points.csv --measures many.csv --normalize";
     folder.json(&format!("exact {data} --n-pairs 50 --json -o labels.csv"));
     folder
-        .json(&format!("fit {data} --labels labels.csv --method forest --json -o labelled.forest"));
+        .json(&format!("fit {data} --labels labels.csv --method forest --json -o labeled.forest"));
     folder.json("fit --points points.csv --method forest --json -o plain.forest");
-    for (model, labels) in [("plain.forest", ""), ("labelled.forest", "--labels labels.csv")] {
+    for (model, labels) in [("plain.forest", ""), ("labeled.forest", "--labels labels.csv")] {
         let own = folder.run(&format!("estimate {data} {labels} --accuracy tree --n-pairs 30"));
         let given =
             folder.run(&format!("estimate {model} {data} {labels} --accuracy tree --n-pairs 30"));

@@ -137,7 +137,7 @@ fn the_page_of_the_demo_answers_to_pointer_and_keys() {
         result.width = document.documentElement.scrollWidth;";
     let result = ask(&browser, &folder, "demo/report.html", false, script);
     assert!(result["rows"].as_array().expect("rows").len() > 20, "{result}");
-    assert_eq!(result["svgs"], 4);
+    assert_eq!(result["svgs"], 8, "four of each model");
     for tip in ["overRow", "overDot", "overBar", "overFlow"] {
         assert!(result[tip].as_str().is_some_and(|tip| tip.len() > 5), "{tip}: {result}");
     }

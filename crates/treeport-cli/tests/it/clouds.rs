@@ -1,5 +1,7 @@
 //! `treeport exact --clouds`: measures that bring their own points.
 
+use std::fmt::Write;
+
 use insta::assert_snapshot;
 
 use crate::folder::Folder;
@@ -160,4 +162,63 @@ fn searches_say_what_is_for_clouds() {
     assert!(refused.contains("rows of 2, as the clouds of the index have"), "{refused}");
     let refused = folder.run("index --clouds jets.csv --penalty -1 -o other.index");
     assert!(refused.contains("penalty"), "{refused}");
+}
+
+/// Clouds of four points around a few centers of the plane.
+fn many(count: u32, seed: u32) -> String {
+    let mut rows = String::from("id,mass,x,y\n");
+    for cloud in 0..count {
+        for point in 0..4 {
+            let k = f64::from(100 * seed + 7 * cloud + point);
+            let (x, y) = ((k * 1.7).sin() * 3.0 + (k * 0.3).cos(), (k * 2.3).cos() * 2.0);
+            writeln!(rows, "c{cloud},0.25,{x},{y}").unwrap();
+        }
+    }
+    rows
+}
+
+#[test]
+fn models_of_clouds_answer_for_new_ones() {
+    let folder = Folder::new();
+    folder.write("old.csv", many(30, 0));
+    folder.write("new.csv", many(6, 3));
+    for method in ["space", "lifted", "rg"] {
+        let model = format!("{method}.model");
+        let fit = format!("fit --clouds old.csv --method {method} --n-pairs 60 -o {model}");
+        let facts = folder.json(&format!("{fit} --json"));
+        assert_eq!((&facts[0]["method"], &facts[0]["pairs"]), (&method.into(), &60.into()));
+        let found = folder.json(&format!("distance {model} --clouds new.csv --json"));
+        let exact = folder.json("exact --clouds new.csv --json");
+        assert_eq!(found.len(), exact.len());
+        let relative = found.iter().zip(&exact).map(|(found, exact)| {
+            let number = |row: &serde_json::Value| row["distance"].as_f64().expect("a number");
+            assert_eq!(found["left"], exact["left"]);
+            (number(found) - number(exact)).abs() / number(exact)
+        });
+        let error = relative.sum::<f64>() / found.len() as f64;
+        assert!(error < 0.25, "{method} {error}");
+        let judged = folder.json(&format!("eval {model} --clouds new.csv --n-pairs 15 --json"));
+        assert!(judged[0]["error"].as_f64().is_some_and(|found| found < 0.25));
+        // The same file again, to the byte.
+        let before = folder.read(&model);
+        assert!(folder.run(&fit).contains("exit 0"));
+        assert_eq!(folder.read(&model), before);
+    }
+    assert!(
+        folder
+            .run("distance space.model --clouds new.csv --against old.csv -o t.npy")
+            .contains("180")
+    );
+    assert!(folder.run("embed space.model --clouds new.csv -o rows.npz").contains("6 rows"));
+    for (command, error) in [
+        ("embed lifted.model --clouds new.csv", "fit `space`"),
+        ("fit --clouds old.csv --method tree -o x", "take space, lifted, rg"),
+        ("fit --clouds old.csv --epochs 3 -o x", "`--epochs` is of no use to space"),
+        ("distance space.model --measures new.csv", "it holds a model of clouds"),
+        ("eval space.model --clouds new.csv --metric manhattan", "has its own metric"),
+        ("distance space.model --clouds new.csv --square", "are for trees"),
+    ] {
+        let found = folder.run(command);
+        assert!(found.contains(error) && found.contains("exit 2"), "{command}: {found}");
+    }
 }

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 
 use insta::assert_snapshot;
-use treeport::internal::labels::test_seed;
 use treeport::io::{npy, npz};
-use treeport::{GroundMetric, Labelled, Measures, Model, PointMetric, Tree, silent};
+use treeport::labeled::test_seed;
+use treeport::{GroundMetric, Labeled, Measures, Model, PointMetric, Tree, silent};
 
 use crate::folder::Folder;
 
@@ -22,6 +22,7 @@ fn fit_from_points_and_measures() {
     to points validation error 0.0968
     learned   validation error 0.0249 at epoch 8 of 50, kept
     to labels validation error 0.0096
+    slices    validation error 2.5419
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -104,6 +105,7 @@ fn fit_from_a_graph_with_names_and_labels() {
     to points validation error 0.0882, kept
     learned   validation error 0.0882 at epoch 0 of 50
     to labels validation error 0.0882
+    slices    validation error 0.5456
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -316,7 +318,7 @@ fn eval_says_what_the_library_says() {
     let model = Model::load(folder.path("model.tree")).expect("a model");
     for (option, count) in [("--n-pairs 70", 70), ("", 300)] {
         let test =
-            Labelled::sample(&metric, &measures, count, test_seed(3), &silent).expect("labels");
+            Labeled::sample(&metric, &measures, count, test_seed(3), &silent).expect("labels");
         let judged = test.judge(&model.pairs(&measures, test.pairs(), &silent).expect("distances"));
         let said = &folder.json(&format!("eval model.tree {data} --seed 3 {option} --json"))[0];
         assert_eq!(said["error"], judged.plain.mean);

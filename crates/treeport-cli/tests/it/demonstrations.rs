@@ -18,15 +18,18 @@ fn the_demo_learns_something_and_writes_a_usable_model() {
     };
     let (start, learned) = (error("start: average linkage × constant"), error("learned tree"));
     assert!(learned < 0.8 * start, "learned {learned}, start {start}");
+    assert!(error("best model (auto)") < 0.07);
     assert!(start < 0.5 * error("constant × total variation"));
     assert!(start < 0.5 * error("mean of the training labels"));
     let times = rows.iter().find(|row| row["demo"] == "times").expect("times");
-    assert!(figure(times, "seconds") > 0.0 && figure(times, "exact_seconds") > 0.0);
+    for name in ["auto", "tree", "exact"] {
+        assert!(figure(&times["seconds"], name) > 0.0, "{times}");
+    }
 
     let newick = folder.output("export treeport-demo/model.tree --format newick");
     assert_eq!(String::from_utf8_lossy(&newick.stdout), folder.text("treeport-demo/tree.nwk"));
     assert!(newick.stdout.windows(5).any(|word| word == b"Tokyo"));
-    for picture in ["tree.svg", "loss.svg"] {
+    for picture in ["tree.svg", "loss.svg", "front.svg"] {
         assert!(folder.text(&format!("treeport-demo/{picture}")).starts_with("<svg"));
     }
 }
@@ -35,16 +38,16 @@ fn the_demo_learns_something_and_writes_a_usable_model() {
 #[test]
 fn the_demo_says_what_it_did_and_the_readme_quotes_it() {
     let shown = Folder::new().run("demo -o here");
-    for part in ["200 cities", "learned tree", "mean relative error", "here/model.tree", "exit 0"] {
+    for part in ["200 cities", "learned tree", "●", "pairs on.", "here/best.tree", "exit 0"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     let readme = include_str!("../../../../README.md");
     let table = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| !line.contains("mean relative error"));
-        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+        lines.take_while(|line| !line.is_empty() && *line != "```").map(str::to_owned).collect()
     };
     assert_eq!(table(readme), table(&shown));
-    assert_eq!(table(readme).len(), 5);
+    assert_eq!(table(readme).len(), 6);
 }
 
 /// In a folder whose name has to be quoted.

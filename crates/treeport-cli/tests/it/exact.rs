@@ -87,6 +87,7 @@ fn bounds_refuse_what_they_cannot_use() {
         assert!(said.contains("it must be a number above 0 with its unit"), "{said}");
         assert!(said.contains("--- exit 2"), "{said}");
     }
+    assert!(folder.run(&format!("{exact} --time 1e300h")).ends_with("--- exit 0\n"));
     for fine in ["0", "1", "7.5", "inf"] {
         let rows = folder.json(&format!("{exact} --accuracy {fine} --json"));
         for (row, exact) in rows.iter().zip([5.0, 0.5, 5.5]) {
@@ -358,6 +359,54 @@ fn the_exact_plan() {
     {"from":"b","to":"c","mass":0.5,"distance":4}
     --- exit 0
     "#);
+}
+
+#[test]
+fn orders_are_those_of_the_library() {
+    let folder = Folder::new();
+    folder.write("pair.csv", "left,right\n0,1\n");
+    let exact = "exact --points line.csv --measures measures.csv --pairs pair.csv --json --order";
+    // Every move of the only plan in this order is 5.
+    for order in ["1", "2", "3.5", "inf"] {
+        let found = folder.json(&format!("{exact} {order}"))[0]["distance"].as_f64().unwrap();
+        assert!((found - 5.0).abs() < 1e-9, "{order}: {found}");
+    }
+    let explained = folder.run(&format!("{exact} inf --explain"));
+    assert!(explained.contains("bottleneck"), "{explained}");
+    for order in ["0.5", "-1", "nan"] {
+        let error = folder.error(&format!("{exact} {order}"));
+        assert!(error.contains("at least 1, or `inf` for the bottleneck distance"), "{error}");
+    }
+}
+
+#[test]
+fn plans_of_other_solvers_are_certified() {
+    let folder = with_detour();
+    let pair = "--points line.csv --measures measures.csv --pair 0 1";
+    folder.run(&format!("coupling --exact {pair} -o plan.csv"));
+    let certify = format!("certify {pair} --plan");
+    let found = folder.run(&format!("{certify} plan.csv"));
+    assert!(found.starts_with("lower,upper,rerouted\n"), "{found}");
+    // The moves of the optimal plan are crossed, and a tenth of one is missing.
+    folder.write("crossed.csv", "from,to,mass\n0,3,0.5\n1,2,0.4\n");
+    let found = folder.json(&format!("{certify} crossed.csv --json"))[0].clone();
+    assert!((found["rerouted"].as_f64().unwrap() - 0.1).abs() < 1e-12, "{found}");
+    folder.write("duals.csv", "point,left,right\n0,0,0\n1,-1,1\n2,-5,5\n3,-6,6\n");
+    let both =
+        folder.json(&format!("{certify} crossed.csv --potentials duals.csv --json"))[0].clone();
+    for (name, value) in [("lower", 5.0), ("upper", 5.0)] {
+        assert!((both[name].as_f64().unwrap() - value).abs() < 1e-9, "{both}");
+    }
+    assert!(folder.error(&format!("certify {pair}")).contains("--plan <FILE>"));
+    folder.write("bad.csv", "from,to,mass\n0,3,-0.5\n");
+    let error = folder.error(&format!("{certify} bad.csv"));
+    assert!(error.contains("the plan moves -0.5 from point 0 to point 3"), "{error}");
+    folder.write("bad.csv", "from,to,mass\n0,9,0.5\n");
+    let error = folder.error(&format!("{certify} bad.csv"));
+    assert!(error.contains("to is 9, but there are 4 points, numbered from 0"), "{error}");
+    folder.write("bad.csv", "point,left,right\n0,0,0\n");
+    let error = folder.error(&format!("certify {pair} --potentials bad.csv"));
+    assert!(error.contains("the potential of point 1 of measure 0 is NaN"), "{error}");
 }
 
 #[test]

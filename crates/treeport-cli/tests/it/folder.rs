@@ -156,7 +156,8 @@ impl Folder {
         }
     }
 
-    /// Sends signals as soon as something is so, unless the run has ended by then, and waits for the end.
+    /// Sends signals as soon as a condition holds, unless the run has ended by then, and waits for
+    /// the end.
     #[cfg(unix)]
     pub(crate) fn stopped_when(
         &self,
@@ -165,15 +166,22 @@ impl Folder {
         is_so: impl Fn() -> bool,
     ) -> Output {
         let mut child = self.command(args).spawn().expect("the binary runs");
-        let mut at_work = true;
+        let (begun, id, mut at_work) = (std::time::Instant::now(), child.id(), true);
         while at_work && !is_so() {
+            if begun.elapsed() > PATIENCE {
+                give_up(id, &format!("the moment to send {signals:?} to `{args}`"));
+            }
             std::thread::sleep(std::time::Duration::from_millis(1));
             at_work = child.try_wait().expect("a child").is_none();
         }
         for signal in signals.iter().filter(|_| at_work) {
             send(signal, &child);
         }
-        child.wait_with_output().expect("the binary ends")
+        let (sender, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let output = ended.recv_timeout(PATIENCE);
+        let output = output.unwrap_or_else(|_| give_up(id, &format!("the end of `{args}`")));
+        output.expect("the binary ends")
     }
 
     /// The lines of stdout as JSON; the run must succeed and say nothing else.
@@ -183,6 +191,17 @@ impl Folder {
         let text = String::from_utf8(output.stdout).expect("text");
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
+}
+
+/// Time after which a test no longer waits for a run, even on a busy machine.
+#[cfg(unix)]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
+
+/// Kills a run, and fails with what the test waited for.
+#[cfg(unix)]
+fn give_up(id: u32, what: &str) -> ! {
+    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+    panic!("{what} did not come in {PATIENCE:?}")
 }
 
 /// Runs after which a test gives up stopping one in the middle.

@@ -208,16 +208,16 @@ fn stdin_is_told_by_its_first_bytes() {
 /// The page about files names every ending of the table of formats.
 #[test]
 fn the_docs_name_every_format() {
-    use treeport::io::format::{Wanted, endings};
+    use treeport::io::format::{InputKind, endings};
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FILES.md");
     let page = std::fs::read_to_string(page).expect("the page");
     for wanted in [
-        Wanted::Measures,
-        Wanted::Clouds,
-        Wanted::Points,
-        Wanted::Graph,
-        Wanted::Pairs,
-        Wanted::Model,
+        InputKind::Measures,
+        InputKind::Clouds,
+        InputKind::Points,
+        InputKind::Graph,
+        InputKind::Pairs,
+        InputKind::Model,
     ] {
         for ending in endings(wanted, true).replace(" or ", ", ").split(", ") {
             assert!(page.contains(&format!("`{ending}`")), "{ending}");

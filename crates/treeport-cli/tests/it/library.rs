@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use treeport::estimate::calibration;
 use treeport::io::ModelFile;
-use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method, PointMetric, fit, silent};
+use treeport::{FitOptions, GroundMetric, Labeled, Measures, Method, PointMetric, fit, silent};
 
 use crate::determinism::with_plane;
 
@@ -20,27 +20,27 @@ fn every_method_is_the_same_from_the_library_and_from_the_command_line() {
     let metric = GroundMetric::read_points_csv(&points[..], PointMetric::Euclidean);
     let metric = metric.expect("points").0;
     let measures = Measures::read_csv(&many[..]).expect("measures").normalized();
-    let data = Labelled::sample(&metric, &measures, PAIRS, SEED, &silent).expect("labels");
+    let data = Labeled::sample(&metric, &measures, PAIRS, SEED, &silent).expect("labels");
     let mut labels = String::from("left,right,distance\n");
     for ((left, right), distance) in data.pairs().iter().zip(data.distances()) {
         writeln!(labels, "{left},{right},{distance}").expect("a string takes all");
     }
     folder.write("labels.csv", labels);
     for &method in Method::ALL {
-        for (given, labelled) in [
+        for (given, labeled) in [
             (format!("--measures many.csv --normalize --n-pairs {PAIRS}"), Some(&data)),
             ("--measures many.csv --normalize --labels labels.csv".into(), Some(&data)),
             (String::new(), None),
         ] {
-            if labelled.is_none() && method.takes().labels {
+            if labeled.is_none() && method.supports().labels {
                 continue;
             }
             let options = FitOptions { seed: SEED, ..FitOptions::of(method) };
-            let fitted = fit(&metric, labelled, &options, &silent).expect("a model");
+            let fitted = fit(&metric, labeled, &options, &silent).expect("a model");
             folder.json(&format!(
                 "fit --points points.csv {given} --method {method} --seed {SEED} --json -o model"
             ));
-            let calibration = labelled
+            let calibration = labeled
                 .map(|data| calibration(&metric, &fitted.model, data, &silent).expect("labels"));
             let model = fitted.model;
             let file = ModelFile { model, calibration, metric: None };

@@ -318,7 +318,7 @@ fn shells_and_manuals() {
     assert!(page.contains(".TH") && page.contains("Learn a tree over a set of points"), "{page}");
     assert_snapshot!(folder.run("man -o pages"), @r#"
     --- stderr
-    19 pages written to pages
+    20 pages written to pages
     --- exit 0
     "#);
     let fit = folder.text("pages/treeport-fit.1");

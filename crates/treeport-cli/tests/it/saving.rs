@@ -154,11 +154,55 @@ fn a_full_disk_names_the_file() {
         assert!(shown.contains(&said) && shown.contains("exit 2"), "{command} {file}: {shown}");
         std::fs::remove_file(folder.path("new.tree")).ok();
     }
-    let full = std::fs::File::create("/dev/full").expect("a device");
-    let mut command = folder.command("export model.tree");
-    let done = command.stdout(full).output().expect("the program starts");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(said.starts_with("error: cannot write to stdout: No space left"), "{said}");
+    for command in ["export model.tree", &format!("exact {data}"), "--help", "--version"] {
+        let full = std::fs::File::create("/dev/full").expect("a device");
+        let done = folder.command(command).stdout(full).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let expected = "error: cannot write to standard output: No space left on device\n";
+        assert_eq!((&*said, done.status.code()), (expected, Some(2)), "{command}");
+    }
+}
+
+/// Rust opens `/dev/null` in place of a closed stdout, where rows would be lost in silence.
+#[cfg(unix)]
+#[test]
+fn a_closed_stdout_is_an_error() {
+    let folder = Folder::with_model();
+    let data = "--points line.csv --measures measures.csv";
+    folder.run(&format!("index {data} -o line.index"));
+    let closed = |command: &str| {
+        let shell = format!("exec '{}' {command} >&-", crate::BINARY);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &shell]).current_dir(folder.path("."));
+        let done = command.output().expect("a shell");
+        (String::from_utf8_lossy(&done.stderr).into_owned(), done.status.code())
+    };
+    let expected = ("error: cannot write to standard output: it is closed\n".to_owned(), Some(2));
+    for command in [
+        &*format!("exact {data}"),
+        &format!("exact {data} --accuracy 0.1"),
+        &format!("exact {data} --explain"),
+        &format!("exact {data} -o -"),
+        &format!("estimate {data}"),
+        "distance model.tree --measures measures.csv",
+        "nearest model.tree --measures measures.csv",
+        "nearest line.index -k 1",
+        "embed model.tree --measures measures.csv",
+        "coupling model.tree --measures measures.csv --pair 0 1",
+        "eval model.tree --points line.csv --measures measures.csv",
+        "export model.tree",
+        "plot tree model.tree",
+        "completions bash",
+        "man",
+        "--help",
+        "exact --help",
+        "--version",
+    ] {
+        assert_eq!(closed(command), expected, "{command}");
+    }
+    // Rows that go to a file need no stdout.
+    assert_eq!(closed(&format!("exact {data} -o rows.csv --quiet")).1, Some(0));
+    assert!(folder.path("rows.csv").exists());
 }
 
 #[test]

@@ -47,6 +47,31 @@ fn exact_goes_on_where_it_was_stopped() {
     assert!(!folder.path("labels.csv.part").exists());
 }
 
+/// Bounds are kept as distances are; the bounds of another aim are another job.
+#[test]
+fn bounds_go_on_where_they_were_stopped() {
+    let folder = Folder::new();
+    write_full(&folder, 200, 40);
+    let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
+    for aim in ["--accuracy 1e-9", "--accuracy 0 --time 10h"] {
+        let args = format!("{exact} {aim} --threads 1 -o bounds.csv");
+        let killed = folder.stopped_in_the_middle(&args, "bounds.csv.part", "-KILL");
+        assert_eq!(killed.status.code(), None, "{}", show(&killed));
+        let kept = folder.read("bounds.csv.part");
+        for other in ["", "--accuracy 1e-8", "--accuracy 1e-9 --time 9h"] {
+            let said = folder.run(&format!("{exact} {other} -o bounds.csv"));
+            assert!(said.contains("was left by another job (other "), "{said}");
+        }
+        assert!(folder.read("bounds.csv.part") == kept);
+        let last = &folder.json(&format!("{exact} {aim} --threads 2 --json -o bounds.csv"))[0];
+        assert!(last["done_before"].as_u64().expect("a count") > 0, "{last}");
+        assert!(!folder.path("bounds.csv.part").exists());
+        let whole = folder.output(&format!("{exact} {aim}"));
+        assert!(folder.read("bounds.csv") == whole.stdout, "{aim}");
+        assert!(whole.stdout.starts_with(b"left,right,lower,upper\n0,1,"));
+    }
+}
+
 #[test]
 fn an_interrupted_fit_saves_the_best_tree_so_far() {
     let folder = Folder::new();

@@ -1,15 +1,14 @@
-//! Exact transport on graphs: on the edges compared with a distance matrix, and between small
-//! supports by a hierarchy of paths compared with plain searches.
+//! Benchmarks of exact transport on graphs: simplex on the edges and on a distance matrix;
+//! contraction hierarchy and Dijkstra searches.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rand::RngExt;
-use treeport::{Error, GroundMetric, Labelled, Measures, Problem, Result, silent};
+use treeport::{Error, GroundMetric, Labeled, Problem, Result, silent};
 
-use super::exact::on_threads;
-use super::{Peer, Row, median_seconds};
+use super::{Peer, Row, median_seconds, on_threads};
 use crate::generate::{Random, couples, seeded, sparse_measures};
 
 /// Pairs of measures per mean.
@@ -28,93 +27,47 @@ const LABELS: usize = 300;
 const NETWORKS: [&str; 2] = ["kuopio", "belfast"];
 const ROADS: [&str; 2] = ["road_ny", "road_fla"];
 
-/// A graph and pairs of measures on it.
-pub(super) struct GraphProblem {
-    pub(super) name: String,
-    pub(super) metric: GroundMetric,
-    pub(super) measures: Measures,
-}
-
-impl GraphProblem {
-    /// Creates a square street grid of about `n` nodes, with mass on all of them.
-    pub(super) fn grid(n: usize, seed: u64) -> Result<Self> {
-        let mut rng = seeded(seed);
-        let metric = grid(n.isqrt().max(2), &mut rng)?;
-        Self::full("grid".into(), metric, &mut rng)
-    }
-
-    fn full(name: String, metric: GroundMetric, rng: &mut Random) -> Result<Self> {
-        let n = metric.points();
-        let measures = sparse_measures(n, n, 2 * PAIRS, rng)?;
-        Ok(Self { name, metric, measures })
-    }
-
-    /// Reads the graphs that the data folder has, with mass on all nodes.
-    pub(super) fn networks(folder: &Path, seed: u64) -> Result<Vec<Self>> {
-        let there = NETWORKS.iter().filter(|name| edges_of(folder, name).is_file());
-        let read = |name: &&str| {
-            Self::full((*name).into(), read(&edges_of(folder, name))?, &mut seeded(seed))
-        };
-        there.map(read).collect()
-    }
-
-    /// Solves all pairs on one thread.
-    pub(super) fn solve(&self) -> Result<Vec<f64>> {
-        couples(PAIRS).into_iter().map(|(i, j)| self.value(&self.metric, i, j)).collect()
-    }
-
-    fn value(&self, metric: &GroundMetric, i: usize, j: usize) -> Result<f64> {
-        Problem::new(metric, &self.measures.row(i), &self.measures.row(j)).value(&silent)
-    }
-
-    /// Times problems with mass on all nodes on the edges; the peer is the solver with a distance
-    /// matrix.
-    fn full_row(&self) -> Result<Row> {
-        let mut pivots = 0;
-        for (i, j) in couples(PAIRS) {
-            let (a, b) = (self.measures.row(i), self.measures.row(j));
-            pivots += Problem::new(&self.metric, &a, &b).solve(&silent)?.pivots;
-        }
-        let n = self.metric.points();
-        let seconds = median_seconds(|| self.solve()) / PAIRS as f64;
-        let peer = (n <= TABLE_LIMIT).then(|| self.time_table()).transpose()?;
-        let more = vec![("pivots", pivots as f64 / PAIRS as f64)];
-        Ok(row(n, &self.name, n, seconds, peer, more))
-    }
-
-    fn time_table(&self) -> Result<Peer> {
-        let table = self.metric.materialized()?;
-        for ((i, j), ours) in couples(PAIRS).into_iter().zip(self.solve()?) {
-            let theirs = self.value(&table, i, j)?;
+/// Times random masses on all nodes, on the edges; the peer has a distance matrix.
+fn full_row(name: &str, metric: &GroundMetric, rng: &mut Random) -> Result<Row> {
+    let n = metric.points();
+    let measures = sparse_measures(n, n, 2 * PAIRS, rng)?;
+    let solve = |metric: &GroundMetric| {
+        let one = |(i, j)| Problem::new(metric, &measures.row(i), &measures.row(j)).solve(&silent);
+        couples(PAIRS).into_iter().map(one).collect::<Result<Vec<_>>>()
+    };
+    let ours = solve(metric)?;
+    let pivots: usize = ours.iter().map(|answer| answer.pivots).sum();
+    let time = |metric: &GroundMetric| median_seconds(|| solve(metric)) / PAIRS as f64;
+    let mut peer = None;
+    if n <= TABLE_LIMIT {
+        let table = metric.materialized()?;
+        for (ours, theirs) in ours.iter().zip(solve(&table)?) {
+            let (ours, theirs) = (ours.value(), theirs.value());
             assert!((ours - theirs).abs() <= 1e-9 * theirs, "edges {ours}, table {theirs}");
         }
-        let all = || couples(PAIRS).into_iter().map(|(i, j)| self.value(&table, i, j));
-        let seconds = median_seconds(|| all().collect::<Result<Vec<_>>>());
-        Ok(Peer { name: "all distances given", seconds: seconds / PAIRS as f64 })
+        peer = Some(Peer { name: "all distances given", seconds: time(&table) });
     }
+    let more = vec![("pivots", pivots as f64 / PAIRS as f64)];
+    Ok(row(n, name, n, time(metric), peer, more))
 }
 
 /// Times grids of about `n` nodes on one thread: mass on all nodes, then on 100.
-///
-/// # Errors
-/// None for sizes of at least 2 (never seen: a result without a certificate).
 pub fn graph(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     for &n in sizes {
-        let problem = GraphProblem::grid(n, seed)?;
-        report(&on_threads(1, || problem.full_row())?);
-        report(&small_row("grid", &problem.metric, seed)?);
+        let mut rng = seeded(seed);
+        let metric = grid(n.isqrt().max(2), &mut rng)?;
+        report(&on_threads(1, || full_row("grid", &metric, &mut rng))?);
+        report(&small_row("grid", &metric, seed)?);
     }
     Ok(())
 }
 
 /// Times the graphs that the data folder has: bus networks with mass on all nodes, roads with small
 /// supports, and labels for learning on them.
-///
-/// # Errors
-/// A data file cannot be read.
 pub fn graph_networks(folder: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
-    for problem in GraphProblem::networks(folder, seed)? {
-        report(&on_threads(1, || problem.full_row())?);
+    for name in NETWORKS.into_iter().filter(|name| edges_of(folder, name).is_file()) {
+        let metric = read(&edges_of(folder, name))?;
+        report(&on_threads(1, || full_row(name, &metric, &mut seeded(seed)))?);
     }
     for name in ROADS {
         let path = edges_of(folder, name);
@@ -127,8 +80,7 @@ pub fn graph_networks(folder: &Path, seed: u64, mut report: impl FnMut(&Row)) ->
     Ok(())
 }
 
-/// Times small supports by the hierarchy, whose construction is timed, too; the peer searches the
-/// graph.
+/// Times small supports by the hierarchy, and its construction; the peer searches the graph.
 fn small_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     let n = metric.points();
     let measures = sparse_measures(n, SMALL.min(n), 2, &mut seeded(seed))?;
@@ -151,14 +103,13 @@ fn labels_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     let n = metric.points();
     let measures = sparse_measures(n, SMALL, 100, &mut seeded(seed))?;
     let begun = Instant::now();
-    let labels = Labelled::sample(metric, &measures, LABELS, seed, &silent)?;
+    let labels = Labeled::sample(metric, &measures, LABELS, seed, &silent)?;
     let seconds = begun.elapsed().as_secs_f64();
     let more = vec![("labels", labels.len() as f64)];
     Ok(row(n, &format!("{name}, labels"), SMALL, seconds, None, more))
 }
 
-/// Creates streets with integer lengths from 1,000 to 10,000, so that integer solvers get the same
-/// problem.
+/// Creates streets with integer lengths from 1,000 to 10,000, for integer solvers.
 fn grid(side: usize, rng: &mut Random) -> Result<GroundMetric> {
     let node = |x: usize, y: usize| x * side + y;
     let right = (0..side).flat_map(|x| (1..side).map(move |y| (node(x, y - 1), node(x, y))));

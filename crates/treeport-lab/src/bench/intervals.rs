@@ -1,27 +1,22 @@
-//! Certified intervals compared with the exact solver: cost, width, and error of a value between
-//! the bounds.
+//! Certified intervals compared with the exact solver: cost, width, and error of the value.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
 use treeport::accuracy::{Accuracy, Level};
-use treeport::estimate::{Answer, Estimator};
+use treeport::estimate::{CertifiedEstimate, Estimator};
 use treeport::{
-    GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, Problem, linkage, silent,
+    GroundMetric, Labeled, Linkage, Measures, Model, PointMetric, Problem, linkage, silent,
 };
 
-use super::exact::on_threads;
-use super::{Peer, Row};
+use super::{Peer, Row, is_wanted, on_threads};
 use crate::Result;
-use crate::datasets::{self, Files};
+use crate::datasets;
 use crate::generate::{couples, near_measures, seeded, sparse_measures, uniform_points};
-use crate::scene::open;
 
-/// Points in the plane, and data sets on which measures are drawn.
+/// Points in the plane.
 const PLANE: usize = 5_000;
-const SETS: [&str; 7] =
-    ["usca312", "usair97", "belfast", "kuopio", "twitter", "bbcsport", "rnaseq_10x"];
 
 /// Pairs for calibration, and as many for evaluation.
 const PAIRS: usize = 40;
@@ -32,9 +27,6 @@ const TURNS: usize = 5;
 /// Times random measures of one support on the plane and on every data set that has enough points,
 /// and concentrated ones on sets with twice as many; on one thread.
 ///
-/// # Errors
-/// A file cannot be read.
-///
 /// # Panics
 /// If an interval does not contain the exact distance.
 pub fn intervals(
@@ -43,18 +35,17 @@ pub fn intervals(
     seed: u64,
     mut report: impl FnMut(&Row),
 ) -> Result<()> {
-    let wanted = |name: &str| sets.is_empty() || sets.iter().any(|set| set == name);
     let mut rng = seeded(seed);
     let plane = uniform_points(PLANE, 2, 0.0, 1.0, &mut rng);
     let plane = GroundMetric::from_points(2, plane, PointMetric::Euclidean)?;
     let found = datasets::find(data);
     let mut metrics = vec![("plane", plane)];
-    for set in SETS.iter().filter_map(|name| found.get(name)) {
-        if wanted(set.name) {
-            metrics.push((set.name, read(&set.files)?));
-        }
+    for set in found.present.iter().filter(|set| is_wanted(set.name, sets)) {
+        let metric = set.metric()?;
+        metric.prepare(&silent)?;
+        metrics.push((set.name, metric));
     }
-    for (name, metric) in metrics.iter().filter(|(name, _)| wanted(name)) {
+    for (name, metric) in metrics.iter().filter(|(name, _)| is_wanted(name, sets)) {
         // On a slightly larger set, measures cover nearly all points.
         if metric.points() < support {
             continue;
@@ -71,20 +62,6 @@ pub fn intervals(
     Ok(())
 }
 
-fn read(files: &Files) -> Result<GroundMetric> {
-    let metric = match files {
-        Files::Text { embeddings: points, .. } | Files::Points { points, .. } => {
-            GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?
-        }
-        Files::Graph { edges, .. } => GroundMetric::read_graph_csv(open(edges)?, None)?.0,
-        Files::Matrix { dist, .. } | Files::Tree { dist, .. } => {
-            GroundMetric::read_matrix_npy(open(dist)?)?
-        }
-    };
-    metric.prepare(&silent)?;
-    Ok(metric)
-}
-
 /// Accuracies that are timed besides the exact distance.
 const ASKED: [(&str, Accuracy); 3] = [
     ("arcs", Accuracy::Level(Level::Arcs)),
@@ -95,10 +72,10 @@ const ASKED: [(&str, Accuracy); 3] = [
 fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> Result<Vec<Row>> {
     let pairs = couples(2 * PAIRS);
     let (train, test) = pairs.split_at(PAIRS);
-    let train = Labelled::solve(metric, measures, train.to_vec(), &silent)?;
+    let train = Labeled::solve(metric, measures, train.to_vec(), &silent)?;
     let model = Model::Tree(linkage(metric, Linkage::Neighbors, &treeport::silent)?);
     let estimator = Estimator::new(metric, &model)?.calibrated(Level::Arcs, &train, &silent)?;
-    let truth = Labelled::solve(metric, measures, test.to_vec(), &silent)?;
+    let truth = Labeled::solve(metric, measures, test.to_vec(), &silent)?;
     let (mut exact_seconds, mut seconds) = (0.0, [0.0; ASKED.len()]);
     let mut figures = [[0.0; 3]; ASKED.len()];
     for _ in 0..TURNS {
@@ -134,11 +111,10 @@ fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> R
 
 const FIGURES: [&str; 3] = ["width", "error", "solved"];
 
-/// Returns means over answers: the width of intervals, the relative error of values, and the share
-/// solved exactly.
-fn judged(answers: &[Answer], truth: &[f64]) -> [f64; 3] {
+/// Returns mean widths of intervals, mean relative errors of values, and the share solved.
+fn judged(answers: &[CertifiedEstimate], truth: &[f64]) -> [f64; 3] {
     let mut sums = [0.0; 3];
-    for (Answer { value, interval, level }, &truth) in answers.iter().zip(truth) {
+    for (CertifiedEstimate { value, interval, level }, &truth) in answers.iter().zip(truth) {
         assert!(interval.lower <= truth && truth <= interval.upper, "{interval:?} {truth}");
         sums[0] += interval.width();
         sums[1] += if truth > 0.0 { (value - truth).abs() / truth } else { 0.0 };

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-/// Runs a job; returns its result and the increase of the process's peak memory in MiB, or `None`
-/// if the system does not report it.
+/// Runs a job; returns its result and the increase of the peak memory in MiB, if known.
 pub(super) fn peak_mib<T>(job: impl FnOnce() -> T) -> (T, Option<f64>) {
     let reset = reset_peak();
     let before = status_mib("VmRSS:");

@@ -3,42 +3,28 @@
 //! Machines are shared and noisy, so times are medians of repeats, and the ratio to the peer is the
 //! figure to quote.
 
-mod baselines;
-mod batches;
 mod clouds;
 mod distance;
-mod estimate;
-mod exact;
 mod graph;
-mod instances;
 mod intervals;
-mod learn;
 mod memory;
-mod mixture;
-mod pairs;
 mod parts;
 mod project;
 mod scale;
-mod scan;
 mod search;
+mod space;
 
 use std::time::Instant;
 
-pub use baselines::baselines;
 pub use clouds::clouds;
 pub use distance::distance;
-pub use estimate::estimate;
-pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
 pub use graph::{graph, graph_networks};
-pub use instances::{Replay, dump, dump_graphs, replay};
 pub use intervals::intervals;
-pub use learn::learn;
-pub use pairs::pairs;
 pub use parts::parts;
 pub use project::project;
 pub use scale::{scale, scale_graph};
-pub use scan::{scan, scan_documents};
 pub use search::search;
+pub use space::space;
 
 /// A row of a benchmark: our time, a peer's, if any, and further figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,29 +59,13 @@ impl Row {
     }
 }
 
+/// Checks whether a set was named, or none was.
+fn is_wanted(name: &str, sets: &[String]) -> bool {
+    sets.is_empty() || sets.iter().any(|set| set == name)
+}
+
 /// Minimum time spent on repeats of a measurement.
 const REPEAT_SECONDS: f64 = 0.4;
-
-/// Returns median seconds of two jobs that alternate, so that both see the same machine.
-fn median_seconds_of_both<T, U>(
-    mut ours: impl FnMut() -> T,
-    mut theirs: impl FnMut() -> U,
-) -> (f64, f64) {
-    let mut times = [Vec::new(), Vec::new()];
-    std::hint::black_box((ours(), theirs()));
-    let begun = Instant::now();
-    while times[0].len() < 3
-        || (begun.elapsed().as_secs_f64() < 2.0 * REPEAT_SECONDS && times[0].len() < 1000)
-    {
-        let start = Instant::now();
-        std::hint::black_box(ours());
-        let between = Instant::now();
-        std::hint::black_box(theirs());
-        times[0].push((between - start).as_secs_f64());
-        times[1].push(between.elapsed().as_secs_f64());
-    }
-    (treeport::internal::score::median(&times[0]), treeport::internal::score::median(&times[1]))
-}
 
 /// Returns median seconds of a job over at least three runs, after one that warms the caches.
 fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
@@ -108,5 +78,11 @@ fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
         std::hint::black_box(job());
         times.push(start.elapsed().as_secs_f64());
     }
-    treeport::internal::score::median(&times)
+    treeport::labeled::score::median(&times)
+}
+
+/// Runs a job in a thread pool of its own.
+fn on_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.expect("a few threads can be started").install(job)
 }

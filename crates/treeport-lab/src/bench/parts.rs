@@ -1,19 +1,16 @@
-//! A collection in many parts searched as one, on one thread: savings of early stopping, and the
-//! cost of merging.
+//! A collection in many parts searched as one: savings of early stopping, cost of merging.
 
 use std::time::Instant;
 
 use rand::seq::index::sample;
-use treeport::search::{IndexFile, Neighbors, PartSearch, nearest_in_parts};
+use treeport::search::{IndexFile, Neighbors, PartSearch};
 use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, silent};
 
-use super::exact::on_threads;
 use super::search::short_texts;
-use super::{Peer, Row, median_seconds};
+use super::{Peer, Row, median_seconds, on_threads};
 use crate::Result;
 use crate::generate::seeded;
 
-/// Numbers of parts.
 const PARTS: [usize; 3] = [10, 100, 1_000];
 
 /// Neighbors per query, and queries: a thousand parts take long for each.
@@ -34,9 +31,6 @@ struct Texts {
 
 /// Times `count` short texts in one index and in parts. No potentials of measures are stored,
 /// because they exceed the memory if there are many measures.
-///
-/// # Errors
-/// A collection that cannot be generated.
 ///
 /// # Panics
 /// If the neighbors in parts differ from those in one index.
@@ -61,12 +55,12 @@ fn rows(count: usize, seed: u64) -> Result<Vec<Row>> {
 
 fn rows_of(measures: &Measures, rows: &[usize]) -> Result<Measures> {
     let rows = rows.iter().map(|&row| measures.row(row).iter().collect::<Vec<_>>());
-    Ok(Measures::from_rows(measures.points(), rows.collect::<Vec<_>>())?)
+    Measures::from_rows(measures.points(), rows.collect::<Vec<_>>())
 }
 
 fn build(metric: &GroundMetric, measures: &Measures) -> Result<Index> {
     let options = IndexOptions { memory: Some(0), ..IndexOptions::default() };
-    Ok(Index::new(metric, measures, &options, &silent)?)
+    Index::new(metric, measures, &options, &silent)
 }
 
 /// Returns the mean number of solved pairs per query.
@@ -128,7 +122,16 @@ impl Texts {
             parts.iter().try_for_each(|part| search.ask(&[part], &silent).map(|_| ()))?;
             Ok(search.finish())
         };
-        let in_waves = || nearest_in_parts(&parts, &self.queries, K, Accuracy::EXACT, &silent);
+        let in_waves = || -> treeport::Result<Vec<Neighbors>> {
+            let mut search = PartSearch::nearest(&self.queries, K, Accuracy::EXACT)?;
+            let (mut asked, mut rest) = (0, &parts[..]);
+            while !rest.is_empty() {
+                let wave = rest.split_off(..rest.len().min(asked.max(1))).unwrap_or_default();
+                asked += wave.len();
+                search.ask(wave, &silent)?;
+            }
+            Ok(search.finish())
+        };
         let strategies: [(&str, Ask<'_>); 3] =
             [("all at once", &at_once), ("in waves", &in_waves), ("one by one", &one_by_one)];
         let mut rows = Vec::new();

@@ -9,14 +9,9 @@ use crate::generate::{Random, random_merge_tree, seeded};
 /// Maximum number of points for which the peer's matrix (8 bytes per entry) is built.
 const DENSE_LIMIT: usize = 16_000;
 
-/// Times the projection for each size and passes every row to `report`.
-///
-/// The heights are those of a random tree perturbed by up to a tenth of its height, like a large
-/// gradient step. The peer is Prim alone on the implied distances, given its matrix; ours covers
-/// everything from the tree and its heights to the projected tree.
-///
-/// # Errors
-/// None for sizes of at least 2.
+/// Times the projection for each size and passes every row to `report`: the heights of a random
+/// tree, perturbed by up to a tenth of its height, like a large gradient step. The peer is Prim
+/// alone on the implied distances, given its matrix; ours includes the projected tree.
 pub fn project(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> treeport::Result<()> {
     for &n in sizes {
         let mut rng = seeded(seed);
@@ -73,11 +68,8 @@ pub(super) fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
     matrix
 }
 
-/// Computes the edge weights of the minimum spanning tree of a dense matrix by the textbook method
-/// in O(n²).
-///
-/// Each round has two passes over flat arrays, both of which compilers vectorize: the fastest of
-/// the variants we tried.
+/// Computes the edge weights of the minimum spanning tree of a dense matrix in O(n²), in two passes
+/// a round over flat arrays that compilers vectorize: the fastest of the variants tried.
 pub(super) fn prim(n: usize, matrix: &[f64]) -> Vec<f64> {
     let mut near = vec![f64::INFINITY; n];
     let mut outside = vec![0.0; n]; // infinite once a point is in the tree

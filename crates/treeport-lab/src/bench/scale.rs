@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use treeport::build::linkage;
 use treeport::fit::Start;
-use treeport::internal::steps;
 use treeport::io::npy;
 use treeport::progress::State;
+use treeport::progress::tasks;
 use treeport::{
-    FitOptions, GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, Tree, fit, silent,
+    FitOptions, GroundMetric, Labeled, Linkage, Measures, Model, PointMetric, Tree, fit, silent,
 };
 
 use super::Row;
@@ -22,30 +22,36 @@ use crate::generate::{
     sparse_measures,
 };
 
-/// Dimension and clusters of the points, and support size of the measures.
+/// Dimension of the points.
 const DIM: usize = 32;
+
+/// Number of clusters of the points.
 const CLUSTERS: usize = 50;
+
+/// Support size of measures on points.
 const SUPPORT: usize = 30;
 
-/// Measures and labels for training, and test pairs of other measures.
+/// Number of training measures.
 const MEASURES: usize = 600;
+
+/// Number of labeled training pairs.
 const LABELS: usize = 300;
+
+/// Number of test pairs, of measures that are not used for training.
 const TEST: usize = 100;
 
-/// Support size on a graph; concentrated measures have their support among the `AROUND` nodes
-/// nearest to a center.
+/// Support size of measures on a graph.
 const NODES: usize = 100;
+
+/// Number of nodes around a random center from which a concentrated support is drawn.
 const AROUND: usize = 2_000;
 
-/// Drawing measures is not a stage of a fit.
+/// Name of the time for drawing measures, which is not a stage of a fit.
 const DRAWING: &str = "drawing";
 
 /// Times every stage of a `fit` on points in 50 clusters in R³² with 300 labels, once: reading, the
 /// labels, the start (average linkage, or above 20,000 points the first neighbor graph and the
 /// merging along it), and the stages of `auto`; and the total.
-///
-/// # Errors
-/// Fewer points than clusters.
 pub fn scale(n: usize, seed: u64, report: impl FnMut(&Row)) -> Result<()> {
     let mut rng = seeded(seed);
     let file = file(n, &mut rng);
@@ -61,9 +67,6 @@ pub fn scale(n: usize, seed: u64, report: impl FnMut(&Row)) -> Result<()> {
 
 /// Times all stages on a graph from a file of edges, with measures of 100 nodes: each near a random
 /// center, or drawn from the whole graph.
-///
-/// # Errors
-/// The file cannot be read as a graph.
 pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
     for masses in ["concentrated", "spread"] {
@@ -101,16 +104,16 @@ fn stages(
         metric.prepare(&silent)?;
     }
     watch.start("labels");
-    let data = Labelled::solve(metric, train, pairs, &silent)?;
+    let data = Labeled::solve(metric, train, pairs, &silent)?;
     let method = Linkage::usual(n);
     let all_pairs = method == Linkage::Average;
     watch.start(if all_pairs { "average linkage" } else { "near neighbors" });
     let track = |state: &State<'_>| {
         match state.task {
-            steps::BUILDING if !all_pairs => watch.start("merging"),
-            steps::POINTS => watch.start("points"),
-            steps::LEARNING => watch.start("learning"),
-            steps::EDGES => watch.start("edges"),
+            tasks::BUILDING if !all_pairs => watch.start("merging"),
+            tasks::POINTS => watch.start("points"),
+            tasks::LEARNING => watch.start("learning"),
+            tasks::EDGES => watch.start("edges"),
             _ => (),
         }
         true
@@ -120,7 +123,7 @@ fn stages(
     let options = FitOptions { start: Some(Start::Tree(start.clone())), ..FitOptions::default() };
     let fitted = fit(metric, Some(&data), &options, &track)?;
     watch.start("");
-    let test = Labelled::solve(metric, test, unseen, &silent)?;
+    let test = Labeled::solve(metric, test, unseen, &silent)?;
     errors(&fitted.model, &start, &data, &test)
 }
 
@@ -130,8 +133,8 @@ fn stages(
 fn errors(
     model: &Model,
     start: &Tree,
-    data: &Labelled,
-    test: &Labelled,
+    data: &Labeled,
+    test: &Labeled,
 ) -> Result<Vec<(&'static str, f64)>> {
     let start = Model::Tree(start.clone());
     let factor = data.factor(&start.pairs(data.measures(), data.pairs(), &silent)?);

@@ -6,37 +6,22 @@ use std::time::Instant;
 
 use rand::RngExt;
 use rand::seq::index::sample;
-use treeport::search::{IndexFile, Neighbors};
+use treeport::search::{IndexFile, MeasureSet, Neighbors};
 use treeport::{
-    Accuracy, Error, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problems, silent,
+    Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problems, silent,
 };
 
-use super::exact::on_threads;
-use super::{Peer, Row, median_seconds};
+use super::{Peer, Row, is_wanted, median_seconds, on_threads};
 use crate::Result;
-use crate::datasets::{self, Dataset, Files};
+use crate::datasets::{self, Dataset, Kind};
 use crate::generate::{Random, Texts, gaussian_points, near_measures, seeded, sparse_measures};
-use crate::scene::{documents, open};
 
 /// Queries, none of them in the collection.
 const QUERIES: usize = 50;
 
-/// Support size of a random measure, and the number of nearest points from which a concentrated one
-/// is drawn.
+/// Support size, and number of nearest points from which a concentrated measure is drawn.
 const SUPPORT: usize = 30;
 const AROUND: usize = 60;
-
-/// Data sets of documents, and data sets on which measures are drawn.
-const SETS: [&str; 8] = [
-    "twitter",
-    "bbcsport",
-    "bbcsport_w2v1k",
-    "usca312",
-    "usair97",
-    "belfast",
-    "kuopio",
-    "rnaseq_10x",
-];
 
 /// Names of the generated texts.
 const SHORT_TEXTS: &str = "short-texts";
@@ -73,11 +58,8 @@ const ASKED: [(usize, Accuracy); 4] = [
 /// Times searches among up to `count` measures of every set in the data folder, and of generated
 /// short texts.
 ///
-/// # Errors
-/// A file cannot be read.
-///
 /// # Panics
-/// If exact neighbors differ from those of solving every pair, or a bound exceeds the distance.
+/// If exact neighbors or distances differ from those of solving every pair.
 pub fn search(
     count: usize,
     (data, sets): (&Path, &[String]),
@@ -85,13 +67,12 @@ pub fn search(
     mut report: impl FnMut(&Row),
 ) -> Result<()> {
     let found = datasets::find(data);
-    let wanted = |name: &str| sets.is_empty() || sets.iter().any(|set| set == name);
-    for set in SETS.iter().filter(|name| wanted(name)).filter_map(|name| found.get(name)) {
+    for set in found.present.iter().filter(|set| is_wanted(set.name, sets)) {
         for collection in Collection::read(set, count, &mut seeded(seed))? {
             on_threads(1, || collection.rows())?.iter().for_each(&mut report);
         }
     }
-    if wanted(SHORT_TEXTS) {
+    if is_wanted(SHORT_TEXTS, sets) {
         let texts = Collection::short_texts(count, &mut seeded(seed))?;
         on_threads(1, || texts.rows())?.iter().for_each(&mut report);
     }
@@ -101,7 +82,7 @@ pub fn search(
         (POSTS, Texts::posts(), JUDGED),
     ];
     for (name, texts, judged) in made {
-        if wanted(name) {
+        if is_wanted(name, sets) {
             let count = if name == POSTS { MOST_POSTS.min(5 * count) } else { count };
             let texts = Collection::texts(name, &texts, count, judged, &mut seeded(seed))?;
             on_threads(1, || texts.rows())?.iter().for_each(&mut report);
@@ -132,6 +113,67 @@ pub(super) fn short_texts(
     let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
     let (measures, queries) = apart(&all, count)?;
     Ok((metric, measures, queries))
+}
+
+/// A batch of queries to an index.
+pub(super) struct Batch {
+    pub(super) found: Vec<Neighbors>,
+    /// Seconds per query, the first time and again.
+    pub(super) seconds: [f64; 2],
+    /// Mean counts of steps.
+    pub(super) steps: Vec<(&'static str, f64)>,
+}
+
+impl Batch {
+    pub(super) fn new<'q>(
+        index: &Index,
+        queries: impl Into<MeasureSet<'q>> + Copy,
+        k: usize,
+        accuracy: Accuracy,
+    ) -> Result<Self> {
+        let begun = Instant::now();
+        let found = index.nearest(queries, k, accuracy, &silent)?;
+        let first = begun.elapsed().as_secs_f64();
+        let again = median_seconds(|| index.nearest(queries, k, accuracy, &silent));
+        let count = found.len() as f64;
+        let each = |of: fn(&Neighbors) -> usize| found.iter().map(of).sum::<usize>() as f64 / count;
+        let steps = vec![
+            ("transformed", each(|n| n.steps.transformed)),
+            ("swept", each(|n| n.steps.swept.iter().sum())),
+            ("solved", each(|n| n.steps.exact)),
+        ];
+        Ok(Self { found, seconds: [first, again].map(|seconds| seconds / count), steps })
+    }
+}
+
+/// Distances from every query to all measures of a collection, with their numbers, sorted.
+pub(super) type Distances = Vec<Vec<(f64, usize)>>;
+
+/// Solves the distances from the first queries; all queries come before the collection.
+pub(super) fn brute(
+    metric: &GroundMetric,
+    all: &Measures,
+    queries: usize,
+    judged: usize,
+) -> Result<Distances> {
+    let of_query = |query: usize| {
+        let pairs: Vec<_> = (queries..all.len()).map(|other| (query, other)).collect();
+        let distances = Problems::new(metric, all, &pairs).values(&silent)?;
+        let mut order: Vec<_> = distances.into_iter().zip(0..).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Ok(order)
+    };
+    (0..judged).map(of_query).collect()
+}
+
+/// Asserts that exact neighbors are those of solving every pair.
+pub(super) fn check(name: &str, found: &[Neighbors], brute: &Distances) {
+    for (found, brute) in found.iter().zip(brute) {
+        for (ours, theirs) in found.found.iter().zip(brute) {
+            let close = (ours.1 - theirs.0).abs() <= 1e-9 * theirs.0;
+            assert!(close, "{name}: found {ours:?}, expected {theirs:?}");
+        }
+    }
 }
 
 /// Splits measures into the collection and the queries, which come first.
@@ -168,26 +210,15 @@ impl Collection {
 
     /// Reads the documents of a set in random order, or draws measures on its points.
     fn read(set: &Dataset, count: usize, rng: &mut Random) -> Result<Vec<Self>> {
-        if let Files::Text { embeddings, .. } = &set.files {
-            let metric = GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
-            let documents = documents(set)?;
+        if set.kind == Kind::Text {
+            let documents = set.documents()?;
             let order = sample(rng, documents.len(), documents.len());
             let rows = order.iter().map(|row| documents.row(row).iter().collect::<Vec<_>>());
             let documents = Measures::from_rows(documents.points(), rows)?;
-            return Ok(vec![Self::new(set.name, metric, &documents, count)?]);
+            return Ok(vec![Self::new(set.name, set.metric()?, &documents, count)?]);
         }
-        let metric = match &set.files {
-            Files::Graph { edges, .. } => {
-                GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized()?
-            }
-            Files::Points { points, .. } => {
-                GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?
-            }
-            Files::Matrix { dist, .. } | Files::Tree { dist, .. } => {
-                GroundMetric::read_matrix_npy(open(dist)?)?
-            }
-            Files::Text { .. } => return Ok(vec![]),
-        };
+        let metric = set.metric()?;
+        let metric = if set.kind == Kind::Graph { metric.materialized()? } else { metric };
         let drawn = count + QUERIES;
         let random = sparse_measures(metric.points(), SUPPORT, drawn, rng)?;
         let near = near_measures(&metric, (SUPPORT, AROUND), drawn, rng)?;
@@ -203,7 +234,9 @@ impl Collection {
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
-        let (begun, brute) = (Instant::now(), self.brute()?);
+        let all = self.queries.followed_by(&self.measures)?;
+        let begun = Instant::now();
+        let brute = brute(&self.metric, &all, self.queries.len(), self.judged)?;
         let brute_seconds = begun.elapsed().as_secs_f64() / self.judged as f64;
         let mut rows = Vec::new();
         // With the potentials of all measures if they fit into memory, and without.
@@ -232,77 +265,40 @@ impl Collection {
         Ok(rows)
     }
 
-    /// Times a query in the first batch to an index and in a repetition of the batch, with the
-    /// counts of its steps.
+    /// Times a query in a first batch and in its repetition, and counts its steps.
     fn first_and_again(
         &self,
         index: &Index,
-        brute: &[Vec<(f64, usize)>],
+        brute: &Distances,
         (k, accuracy): (usize, Accuracy),
     ) -> Result<[Row; 2]> {
-        let begun = Instant::now();
-        let found = index.nearest(&self.queries, k, accuracy, &silent)?;
-        let first = begun.elapsed().as_secs_f64();
-        let again = median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
-        let each = |of: fn(&Neighbors) -> usize| {
-            found.iter().map(of).sum::<usize>() as f64 / found.len() as f64
-        };
-        let more = vec![
-            ("recall", self.judge(&found, brute, k, accuracy)),
-            ("transformed", each(|n| n.steps.transformed)),
-            ("swept", each(|n| n.steps.swept.iter().sum())),
-            ("solved", each(|n| n.steps.exact)),
-        ];
+        let Batch { found, seconds, steps } = Batch::new(index, &self.queries, k, accuracy)?;
+        let mut more = vec![("recall", self.judge(&found, brute, k, accuracy))];
+        more.extend(steps);
         let asked = match accuracy {
             Accuracy::Within(epsilon) => format!("within {epsilon}"),
             word => word.to_string(),
         };
         let case = vec![("set", self.name.clone()), ("k", k.to_string()), ("accuracy", asked)];
         let n = self.measures.len();
-        Ok([first, again].map(|seconds| {
-            let seconds = seconds / self.queries.len() as f64;
+        Ok(seconds.map(|seconds| {
             let (case, more) = (case.clone(), more.clone());
             Row { bench: "search", n, case, seconds, peer: None, more }
         }))
     }
 
-    /// Solves the distances from the first queries to every measure, sorted.
-    fn brute(&self) -> Result<Vec<Vec<(f64, usize)>>> {
-        let all = self.queries.followed_by(&self.measures)?;
-        let first = self.queries.len();
-        let of_query = |query: usize| {
-            let pairs: Vec<_> = (0..self.measures.len()).map(|j| (query, first + j)).collect();
-            let distances = Problems::new(&self.metric, &all, &pairs).values(&silent)?;
-            let mut order: Vec<_> = distances.into_iter().zip(0..).collect();
-            order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            Ok(order)
-        };
-        (0..self.judged)
-            .map(of_query)
-            .collect::<std::result::Result<_, Error>>()
-            .map_err(Into::into)
-    }
-
     /// Checks the results; returns the share of the exact neighbors found.
-    fn judge(
-        &self,
-        found: &[Neighbors],
-        brute: &[Vec<(f64, usize)>],
-        k: usize,
-        accuracy: Accuracy,
-    ) -> f64 {
+    fn judge(&self, found: &[Neighbors], brute: &Distances, k: usize, accuracy: Accuracy) -> f64 {
+        if accuracy == Accuracy::EXACT {
+            check(&self.name, found, brute);
+        }
         let mut right = 0;
         for (found, brute) in found.iter().zip(brute) {
             if accuracy == Accuracy::Approximate {
-                for &(number, bound) in &found.found {
+                for &(number, found) in &found.found {
                     let exact = brute.iter().find(|b| b.1 == number).map_or(0.0, |b| b.0);
-                    assert!(bound <= exact * (1.0 + 1e-12), "{}: {bound} above {exact}", self.name);
-                }
-            }
-            if accuracy == Accuracy::EXACT {
-                for (ours, theirs) in found.found.iter().zip(brute) {
-                    let close = (ours.1 - theirs.0).abs() <= 1e-9 * theirs.0;
-                    assert!(close, "{}: found {ours:?}, expected {theirs:?}", self.name);
+                    let off = (found - exact).abs();
+                    assert!(off <= 1e-9 * exact, "{}: {found} for {exact}", self.name);
                 }
             }
             let last = brute[k - 1].0 * (1.0 + 1e-9);

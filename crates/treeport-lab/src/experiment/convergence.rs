@@ -1,13 +1,12 @@
 //! Loss per epoch on the real data sets: \[CTW24\], the figure of training losses.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use treeport::fit::Start;
 use treeport::learn::Loss;
 use treeport::{FitOptions, Linkage, Method, Progress};
-use treeport_report::Place;
-use treeport_report::line_chart::{Axes, line_svg};
+use treeport_report::line_chart::Axes;
 
-use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, masses_name, scenes};
+use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, chart, masses_name, scenes};
 use crate::Result;
 use crate::answers::fit_whole;
 use crate::scene::{Masses, Scene, SceneOptions};
@@ -85,22 +84,16 @@ fn run(
 fn figures(rows: &[Row]) -> Vec<Figure> {
     let mut sets: Vec<&str> = rows.iter().filter_map(|row| row["set"].as_str()).collect();
     sets.dedup();
-    let chart = |set: &str| {
-        let mut lines = Vec::new();
-        for row in rows.iter().filter(|row| row["set"] == set) {
-            let losses = row["losses"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let points: Vec<(f64, f64)> = losses
-                .iter()
-                .enumerate()
-                .filter_map(|(epoch, loss)| Some((epoch as f64, loss.as_f64()?)))
-                .collect();
-            lines.push((row["method"].as_str().unwrap_or_default(), points));
-        }
-        let lines: Vec<(&str, &[(f64, f64)])> =
-            lines.iter().map(|line| (line.0, line.1.as_slice())).collect();
+    let draw = |set: &str| {
+        let of_set = rows.iter().filter(|row| row["set"] == set);
+        let line = |row: &Row| {
+            let losses = row["losses"].as_array().into_iter().flatten();
+            let points = (0..).map(f64::from).zip(losses.filter_map(Value::as_f64)).collect();
+            (row["method"].as_str().unwrap_or_default().to_owned(), points)
+        };
+        let lines: Vec<_> = of_set.map(line).collect();
         let axes = Axes { x: "epoch", y: "training loss" };
-        let title = format!("{set}: training loss");
-        (format!("convergence-{set}.svg"), line_svg(&title, axes, &lines, Place::File))
+        chart(&format!("convergence-{set}"), &format!("{set}: training loss"), axes, &lines)
     };
-    sets.into_iter().map(chart).collect()
+    sets.into_iter().map(draw).collect()
 }

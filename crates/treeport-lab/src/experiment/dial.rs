@@ -1,11 +1,19 @@
-//! Cost and accuracy of every level, as cells: [`crate::dial`].
+//! Error, width of the certified interval and cost of every level of accuracy, with baselines.
+
+use std::time::Duration;
 
 use serde_json::json;
-use treeport::Progress;
+use treeport::accuracy::{Accuracy, Level};
+use treeport::build::{PerturbedOptions, perturbed};
+use treeport::estimate::{Estimate, Estimator};
+use treeport::labeled::score::median;
+use treeport::names::Named;
+use treeport::{Method, Model, Progress, Score};
+use treeport_report::timing::{time_exact, time_model, time_pairs};
 
 use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures, score};
 use crate::Result;
-use crate::dial;
+use crate::answers::{Answers, as_it_is, fit_whole};
 use crate::scene::{Masses, Scene, SceneOptions, has_random_measures, names};
 
 pub(super) const DIAL: Experiment = Experiment {
@@ -68,7 +76,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
                 let set = scene.clone();
                 let work = move |progress: &Progress<'_>| {
                     let scene = Scene::new(&set, masses, data, options, progress)?;
-                    rows(&scene, options, progress)
+                    rows(&scene, TREES, options.seed, progress)
                 };
                 cells.push(Cell::new(key, work).reads(setup, &scene));
             }
@@ -77,17 +85,98 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     cells
 }
 
-fn rows(scene: &Scene, options: SceneOptions, progress: &Progress<'_>) -> Result<Vec<Row>> {
-    let row = |level: &dial::LevelRow| {
+/// Evaluates the levels of a forest of `trees` perturbed average-linkage trees, even where the
+/// exact solver would be faster, after an untrained tree and a learned one.
+fn rows(scene: &Scene, trees: usize, seed: u64, progress: &Progress<'_>) -> Result<Vec<Row>> {
+    let Scene { metric, train, test, .. } = scene;
+    let options = PerturbedOptions { n_trees: trees, seed, ..PerturbedOptions::default() };
+    let model = Model::Forest(perturbed(metric, &options, progress)?);
+    let estimator = Estimator::new(metric, &model)?.by_trees_alone();
+    let calibrated = estimator.calibrated(Level::Arcs, train, progress)?;
+    let (measures, pairs) = (test.measures(), test.pairs());
+    let (_, exact_seconds) = time_exact(metric, measures, pairs, Duration::MAX, progress)?;
+    let row = |level: &str, [plain, scaled]: [Score; 2], seconds: f64| {
         json!({
-            "experiment": "dial", "scene": scene.name, "points": scene.metric.points(),
-            "level": level.level, "labels": scene.train.len(), "seed": options.seed,
-            "error": score(&level.plain), "scaled": score(&level.scaled),
-            "mean_width": level.width.map(|width| width.0),
-            "median_width": level.width.map(|width| width.1),
-            "between": level.between.as_ref().map(score),
-            "seconds": level.seconds, "exact_over_this": level.ratio,
+            "experiment": "dial", "scene": scene.name, "points": metric.points(),
+            "level": level, "labels": train.len(), "seed": seed,
+            "error": score(&plain), "scaled": score(&scaled),
+            "mean_width": null, "median_width": null, "between": null,
+            "seconds": seconds, "exact_over_this": exact_seconds / seconds,
         })
     };
-    Ok(dial::run(scene, TREES, options.seed, progress)?.iter().map(row).collect())
+    let time = |model: &Model| time_model(model, measures, pairs, Duration::MAX, progress);
+    let mut rows = Vec::new();
+    for (level, method) in [("average", Method::Average), ("learned", Method::Tree)] {
+        let model = fit_whole(metric, train, &as_it_is(method, seed), progress)?.model;
+        let scores = Answers::of_model(&model, (train, test), progress)?.scores(test);
+        rows.push(row(level, scores, time(&model)?.1));
+    }
+    for level in [Level::Tree, Level::Flow, Level::Arcs] {
+        let (_, seconds) = if level == Level::Tree {
+            time(&model)?
+        } else {
+            time_pairs(pairs.len(), Duration::MAX, progress, |watch| {
+                calibrated.pairs(level, measures, pairs, watch).map(drop)
+            })?
+        };
+        let found = calibrated.pairs(level, measures, pairs, progress)?;
+        let of = |part: fn(&Estimate) -> f64| found.iter().map(part).collect::<Vec<_>>();
+        let scores = [of(|e| e.raw), of(|e| e.value)].map(|found| test.score(&found));
+        let answers = calibrated.answers(Accuracy::Level(level), measures, pairs, progress)?;
+        let widths: Vec<f64> = answers.iter().map(|answer| answer.interval.width()).collect();
+        let between: Vec<f64> = answers.iter().map(|answer| answer.value).collect();
+        let mut row = row(level.name(), scores, seconds);
+        row["mean_width"] = json!(widths.iter().sum::<f64>() / widths.len() as f64);
+        row["median_width"] = json!(median(&widths));
+        row["between"] = score(&test.score(&between));
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use treeport::silent;
+
+    use super::*;
+
+    fn mean(row: &Row, part: &str) -> f64 {
+        row[part]["mean"].as_f64().expect("a number")
+    }
+
+    #[test]
+    fn on_unseen_pairs_no_level_errs_more_than_the_one_before() {
+        let options = SceneOptions { train: 40, test: 40, seed: 2 };
+        let scenes = [
+            ("uniform-2", Masses::Full),
+            ("uniform-5", Masses::Subset),
+            ("uniform-17", Masses::Full),
+            ("plane-100", Masses::Full),
+        ];
+        for (name, masses) in scenes {
+            let scene = Scene::new(name, masses, None, options, &silent).unwrap();
+            let rows = rows(&scene, 4, 1, &silent).unwrap();
+            let errors: Vec<f64> = rows[2..].iter().map(|row| mean(row, "scaled")).collect();
+            assert!(errors.is_sorted_by(|low, high| high <= low), "{name}: {errors:?}");
+            // With their bounds, flow and arcs are at least as accurate.
+            let between = |k: usize| mean(&rows[k], "between");
+            assert!(between(3) <= errors[1] && between(4) <= errors[2] * (1.0 + 1e-9), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_higher_the_level_the_smaller_the_error() {
+        let options = SceneOptions { train: 40, test: 20, seed: 1 };
+        let scene = Scene::new("uniform-2", Masses::Full, None, options, &silent).unwrap();
+        let rows = rows(&scene, 2, 1, &silent).unwrap();
+        let names: Vec<_> = rows.iter().map(|row| row["level"].as_str().unwrap()).collect();
+        assert_eq!(names, ["average", "learned", "tree", "flow", "arcs"]);
+        let errors: Vec<f64> = rows[2..].iter().map(|row| mean(row, "scaled")).collect();
+        assert!(errors[1] < errors[0] && errors[2] < errors[1], "{rows:?}");
+        for key in ["mean_width", "median_width"] {
+            let width = |k: usize| rows[k][key].as_f64().unwrap();
+            assert!(width(4) < width(3) && width(3) < width(2));
+        }
+        assert!(mean(&rows[2], "error") > mean(&rows[2], "scaled"));
+    }
 }

@@ -6,8 +6,8 @@
 
 mod convergence;
 mod dial;
-mod few_labels;
-mod linkages;
+mod noisy_trees;
+mod paper;
 mod real;
 mod recovered_tree;
 mod report;
@@ -19,12 +19,13 @@ mod synthetic;
 mod table;
 mod training_size;
 mod training_time;
-mod trees;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use treeport::{Progress, Score};
+use treeport_report::Place;
+use treeport_report::line_chart::{Axes, line_svg};
 
 use crate::Result;
 use crate::datasets::{self, Dataset};
@@ -64,7 +65,7 @@ impl Default for Setup {
             data: None,
             seed: 0,
             trees: 20,
-            dims: crate::synthetic::DIMS.to_vec(),
+            dims: vec![2, 5, 8, 11, 14, 17],
             runs: 5,
             scenes: Vec::new(),
             labels: None,
@@ -94,18 +95,12 @@ impl<'a> Cell<'a> {
     }
 
     /// Hashes the data set that the cell reads; 0 if it reads none.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub fn data(&self) -> Result<u64> {
         let Some((folder, set)) = &self.set else { return Ok(0) };
-        Ok(datasets::find(folder).get(set).map_or(Ok(0), Dataset::fingerprint)?)
+        datasets::find(folder).get(set).map_or(Ok(0), Dataset::fingerprint)
     }
 
     /// Runs the work; `progress` is called for cancellation only.
-    ///
-    /// # Errors
-    /// Data that cannot be read; `Cancelled` if `progress` requests a stop.
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Row>> {
         (self.work)(progress)
     }
@@ -133,23 +128,20 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the report.
-pub const ALL: [Experiment; 16] = [
+pub const ALL: [Experiment; 13] = [
     real::REAL,
     runtime::RUNTIME,
     synthetic::UNIFORM,
     synthetic::GAUSSIAN,
     starts::FOUR_POINTS,
     starts::RANDOM_STARTS,
-    trees::NOISY_TREES,
+    noisy_trees::NOISY_TREES,
     recovered_tree::RECOVERED_TREE,
     training_time::TRAINING_TIME,
-    training_time::GROWTH,
     convergence::CONVERGENCE,
     sparsity::SPARSITY,
     training_size::TRAINING_SIZE,
     dial::DIAL,
-    linkages::LINKAGES,
-    few_labels::FEW_LABELS,
 ];
 
 /// Finds an experiment by name.
@@ -157,17 +149,22 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name)
 }
 
+/// Draws a chart with a line per name.
+fn chart(name: &str, title: &str, axes: Axes<'_>, lines: &[(String, Vec<(f64, f64)>)]) -> Figure {
+    let lines: Vec<(&str, &[(f64, f64)])> =
+        lines.iter().map(|(name, at)| (&**name, &**at)).collect();
+    (format!("{name}.svg"), line_svg(title, axes, &lines, Place::File))
+}
+
 fn no_figures(_rows: &[Row]) -> Vec<Figure> {
     Vec::new()
 }
 
-/// Real data sets of the paper, in the order of its table; the text set with word2vec vectors is an
-/// addition.
+/// Real data sets of the paper, in the order of its table, and one with word2vec vectors.
 const SETS: [&str; 7] =
     ["bbcsport", "bbcsport_w2v1k", "twitter", "rnaseq_10x", "usca312", "usair97", "belfast"];
 
-/// Returns the requested data sets that are present, small ones first, with every kind of measures
-/// they support.
+/// Returns the requested data sets that are present, small ones first, with their measures.
 fn scenes(setup: &Setup, quick: &[&str]) -> Vec<(&'static str, Masses)> {
     let found = setup.data.as_deref().map(datasets::find).unwrap_or_default();
     let wanted = |name: &&str| {
@@ -197,11 +194,6 @@ fn score(score: &Score) -> Value {
         "mean": score.mean, "std": score.std, "median": score.median,
         "pairs": score.pairs, "left_out": score.left_out,
     })
-}
-
-/// Converts a figure of the paper to JSON.
-fn paper((mean, std): (f64, f64)) -> Value {
-    json!({ "mean": mean, "std": std })
 }
 
 /// Returns mean and standard deviation as JSON.

@@ -10,12 +10,12 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use treeport::build::quadtree;
 use treeport::fit::Start;
-use treeport::internal::steps::SOLVING;
 use treeport::learn::Loss;
 use treeport::progress::State;
+use treeport::progress::tasks::SOLVING;
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
 use treeport::{
-    Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Problem, Progress, flow, silent,
+    Error, Estimator, FitOptions, Labeled, Linkage, Method, Model, Problem, Progress, flow, silent,
 };
 
 use super::{Cell, Column, Experiment, Row, Setup, Table};
@@ -44,9 +44,10 @@ pub(super) const REAL: Experiment = Experiment {
     words: "Mean relative error ± standard deviation over unseen pairs, beside the paper's. Compare with the \
 untrained `average` and `single` linkage times one factor: an error that the factor removes is not \
 an error of the tree's shape. `ult-tree (paper)` is the paper's method with its options (single linkage start, squared loss). Ours at the cost \
-of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `auto` (what \
-`treeport fit` does; from average linkage, and from single linkage to show the effect of the start), `forest mean` (a linkage and perturbed ones, equally \
-weighted) and `learned-forest` (the same trees with edges fitted to points, learned, and fitted to labels together); `forest flow` is the cost of the plans of the same unlearned trees, and \
+of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `tree` (all \
+stages; from average linkage, and from single linkage to show the effect of the start), `forest mean` (a linkage and perturbed ones, equally \
+weighted) and `learned-forest` (the same trees with edges fitted to points, learned, and fitted to labels together); \
+`slices` is a forest of paths and levels of clusters, without learning; `forest flow` is the cost of the plans of the same unlearned trees, and \
 no ℓ₁ embedding: it also needs the ground metric. The estimator solves pairs exactly where the trees would cost more, \
 and its note says how many: their error is 0. What differs: the paper trains on all \
 pairs of its training measures (19,900 on the graphs, over two million on Twitter), we on the number of labels in \
@@ -55,7 +56,6 @@ the details), so those figures compare in order of magnitude only. Sinkhorn stop
 paper's library does by default, is judged on the first pairs, and is left out where supports are large.",
 };
 
-/// Data sets of quick runs.
 const QUICK: [&str; 2] = ["usca312", "bbcsport_w2v1k"];
 
 /// Returns the numbers of training and test pairs of a data set.
@@ -110,7 +110,7 @@ fn run(
             "experiment": "real", "set": set, "masses": masses_name(set, masses),
             "points": scene.metric.points(), "labels": scene.train.len(),
             "test_pairs": scene.test.len(), "seed": seed,
-            "paper": paper_figure(&method, set).map(paper),
+            "paper": paper::spread("real", &method, set),
         });
         for (key, value) in line.as_object().into_iter().flatten() {
             row[key] = value.clone();
@@ -143,7 +143,7 @@ impl Comparison<'_> {
     fn fit(
         &mut self,
         name: &str,
-        train: &Labelled,
+        train: &Labeled,
         options: &FitOptions,
         note: &str,
     ) -> Result<(Model, f64)> {
@@ -171,7 +171,7 @@ impl Comparison<'_> {
 
     fn as_they_are(&mut self, methods: &[Method], note: &str) -> Result<()> {
         for &method in methods {
-            if method.takes().coordinates && self.scene.metric.coordinates().is_none() {
+            if method.supports().coordinates && self.scene.metric.coordinates().is_none() {
                 self.without_coordinates(method.name());
             } else {
                 let options = as_it_is(method, self.seed);
@@ -216,16 +216,15 @@ impl Comparison<'_> {
         self.fit("ultrametric", train, &of(Method::Ultrametric), "")?;
         self.fit("additive", train, &of(Method::Additive), "")?;
         // As many pairs of single points, whose distances cost nothing.
-        let mixed = train.and(&Labelled::of_points(metric, train.len(), seed)?)?;
+        let mixed = train.and(&Labeled::of_points(metric, train.len(), seed)?)?;
         self.fit("additive + points", &mixed, &of(Method::Additive), "")?;
-        self.fit("auto", train, &of(Method::Auto), "all stages of `fit`")?;
-        let from_single = FitOptions { start: single, ..of(Method::Auto) };
-        self.fit("auto --start single", train, &from_single, "all stages of `fit`")?;
+        self.fit("tree", train, &of(Method::Tree), "all stages of `fit`")?;
+        let from_single = FitOptions { start: single, ..of(Method::Tree) };
+        self.fit("tree --start single", train, &from_single, "all stages of `fit`")?;
         Ok(())
     }
 
-    /// Scores forests of perturbed linkages: their mean, the mean of the learned trees, and the
-    /// cost of their plans.
+    /// Scores forests of perturbed linkages, plain and learned, and the cost of their plans.
     fn forests(&mut self) -> Result<()> {
         let Scene { metric, train, test, .. } = self.scene;
         let trees = TREES[usize::from(self.quick)];
@@ -237,6 +236,8 @@ impl Comparison<'_> {
         }
         let (forest, grown) = self.fit("forest mean", train, &equal, &note)?;
         self.fit("learned-forest", train, &learned, &note)?;
+        let slices = FitOptions { seed: self.seed, ..FitOptions::of(Method::Slices) };
+        self.fit("slices", train, &slices, "")?;
         // The flow level by the trees alone, and with the exact solver where that is faster.
         let estimator = Estimator::new(metric, &forest)?;
         let alone = estimator.clone().by_trees_alone();
@@ -248,8 +249,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Scores entropic transport at ε = 1 in the unit of the distances, with the iteration limit of
-    /// POT.
+    /// Scores entropic transport.
     fn sinkhorn(&mut self) -> Result<()> {
         let Scene { metric, train, test, .. } = self.scene;
         let support = test.measures().entries() / test.measures().len().max(1);
@@ -258,31 +258,25 @@ impl Comparison<'_> {
             self.lines.push(json!({ "method": "sinkhorn", "note": note }));
             return Ok(());
         }
-        let options = SinkhornOptions {
-            epsilon: Epsilon::Absolute(1.0),
-            scaling: None,
-            max_iterations: 1000,
-            tolerance: 1e-9,
-        };
         // Limit the operations to those of this many pairs with the largest supports.
         let pairs = if self.quick { 2 } else { 20 };
         let most = (pairs * (MOST_SUPPORT / support.max(1)).pow(2)).min(200);
-        let of = |data: &Labelled| -> Result<Vec<f64>> {
+        let of = |data: &Labeled| -> Result<Vec<f64>> {
             let some = &data.pairs()[..most.min(data.len())];
             let total = Some(some.len());
             let one = |(done, &(i, j)): (usize, &(usize, usize))| {
                 // Not `sinkhorn::pairs`, which requires convergence.
                 let row = |r| data.measures().row(r);
-                let found =
-                    sinkhorn::solve(&Problem::new(metric, &row(i), &row(j)), &options, &silent)?;
+                let problem = Problem::new(metric, &row(i), &row(j));
+                let found = sinkhorn::solve(&problem, &SINKHORN, &silent)?;
                 let state = State::new(SOLVING, done, total);
                 if (self.progress)(&state) {
                     Ok(found.transport_cost)
                 } else {
-                    Err(Error::Cancelled)
+                    Err(Error::Canceled)
                 }
             };
-            Ok(some.par_iter().enumerate().map(one).collect::<treeport::Result<_>>()?)
+            some.par_iter().enumerate().map(one).collect::<treeport::Result<_>>()
         };
         let answers = Answers::new(train, &of(train)?, of(test)?);
         let note = format!("λ = 1, first {} pairs", answers.plain.len());
@@ -291,93 +285,13 @@ impl Comparison<'_> {
     }
 }
 
+/// ε = 1 in the unit of the distances, with the iteration limit of POT.
+pub(super) const SINKHORN: SinkhornOptions = SinkhornOptions {
+    epsilon: Epsilon::Absolute(1.0),
+    scaling: None,
+    max_iterations: 1000,
+    tolerance: 1e-9,
+};
+
 /// Largest mean support for which Sinkhorn is run.
 const MOST_SUPPORT: usize = 350;
-
-/// Returns mean and standard deviation in the paper's table.
-fn paper_figure(method: &str, set: &str) -> Option<(f64, f64)> {
-    let column = PAPER_SETS.iter().position(|&name| name == set)?;
-    let row = PAPER.iter().find(|row| row.0 == method)?;
-    row.1[column]
-}
-
-const PAPER_SETS: [&str; 6] =
-    ["bbcsport", "twitter", "rnaseq_10x", "usca312", "usair97", "belfast"];
-
-type PaperRow = (&'static str, [Option<(f64, f64)>; 6]);
-
-const fn points_only(
-    text: (f64, f64),
-    tweets: (f64, f64),
-    cells: (f64, f64),
-) -> [Option<(f64, f64)>; 6] {
-    [Some(text), Some(tweets), Some(cells), None, None, None]
-}
-
-const fn every(of: [(f64, f64); 6]) -> [Option<(f64, f64)>; 6] {
-    [Some(of[0]), Some(of[1]), Some(of[2]), Some(of[3]), Some(of[4]), Some(of[5])]
-}
-
-const PAPER: [PaperRow; 8] = [
-    (
-        "ult-tree (paper)",
-        every([
-            (0.023, 0.010),
-            (0.062, 0.034),
-            (0.041, 0.002),
-            (0.282, 0.138),
-            (0.043, 0.018),
-            (0.368, 0.064),
-        ]),
-    ),
-    ("quadtree", points_only((0.475, 0.012), (0.507, 0.019), (0.929, 0.003))),
-    ("flowtree", points_only((0.175, 0.024), (0.068, 0.036), (0.079, 0.002))),
-    ("qtwd", points_only((0.070, 0.020), (0.045, 0.012), (0.092, 0.001))),
-    (
-        "ctwd",
-        every([
-            (0.028, 0.003),
-            (0.040, 0.029),
-            (0.044, 0.002),
-            (0.602, 0.142),
-            (0.122, 0.008),
-            (1.089, 0.117),
-        ]),
-    ),
-    ("sliced-qtwd", points_only((0.065, 0.010), (0.041, 0.016), (0.091, 0.001))),
-    (
-        "sliced-ctwd",
-        every([
-            (0.020, 0.002),
-            (0.040, 0.010),
-            (0.043, 0.002),
-            (0.674, 0.133),
-            (0.124, 0.006),
-            (1.00, 0.133),
-        ]),
-    ),
-    (
-        "sinkhorn",
-        every([
-            (0.679, 0.700),
-            (0.716, 0.075),
-            (0.981, 0.160),
-            (0.813, 0.170),
-            (2.301, 0.144),
-            (0.713, 0.033),
-        ]),
-    ),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_the_paper_is_read_by_row_and_column() {
-        assert_eq!(paper_figure("ult-tree (paper)", "usca312"), Some((0.282, 0.138)));
-        assert_eq!(paper_figure("sliced-ctwd", "twitter"), Some((0.040, 0.010)));
-        assert_eq!(paper_figure("qtwd", "belfast"), None);
-        assert_eq!(paper_figure("additive", "usca312"), None);
-    }
-}

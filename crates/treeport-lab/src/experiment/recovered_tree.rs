@@ -1,12 +1,12 @@
 //! A noisy start and the tree learned from it: \[CTW24\], the figure of a recovered tree.
 
 use serde_json::json;
-use treeport::{Kind, Linkage, Tree};
+use treeport::{Kind, Tree};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
+use super::noisy_trees::one_recovery;
 use super::{Cell, Column, Experiment, Figure, Row, Setup, Table};
 use crate::Result;
-use crate::noisy_trees::one_recovery;
 
 pub(super) const RECOVERED_TREE: Experiment = Experiment {
     name: "recovered-tree",
@@ -35,7 +35,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
 }
 
 fn rows(seed: u64) -> Result<Vec<Row>> {
-    let found = one_recovery(NODES, SIGMA, seed, Linkage::Single, Kind::Additive)?;
+    let found = one_recovery(NODES, SIGMA, seed, Kind::Additive)?;
     let row = |(name, tree, distance): &(&str, Tree, f64)| {
         json!({
             "experiment": "recovered-tree", "nodes": NODES, "sigma": SIGMA, "seed": seed,

@@ -1,8 +1,5 @@
-//! Report of a run in Markdown; only its paragraphs are written by hand.
-//!
-//! It starts with a [summary](super::summary); every experiment follows with all of its tables,
-//! folded. The page is rendered from tables of text, so a test can parse the page in `docs` and
-//! render it again to check that it matches this code.
+//! Report of a run in Markdown: a [summary](super::summary), then every experiment with all of its
+//! tables, folded. A test parses the page in `docs` and renders it again.
 
 use std::fmt::Write;
 
@@ -160,8 +157,7 @@ mod tests {
         }
     }
 
-    /// To update the page after a change here: `TREEPORT_WRITE_DOCS=1 cargo test -p treeport-lab
-    /// --lib report`.
+    /// To write the page: `TREEPORT_WRITE_DOCS=1 cargo test -p treeport-lab --lib report`.
     #[test]
     fn the_page_of_results_is_what_its_own_tables_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RESULTS.md");

@@ -7,13 +7,14 @@ use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed, quadtree};
 use treeport::estimate::Estimator;
 use treeport::fit::Start;
-use treeport::internal::steps::SOLVING;
 use treeport::progress::State;
-use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
+use treeport::progress::tasks::SOLVING;
+use treeport::sinkhorn;
 use treeport::{Error, FitOptions, Linkage, Method, Model, Problem, Progress, flow, silent};
 use treeport_report::timing::{time_exact, time_model, time_pairs};
 
-use super::{Cell, Column, Experiment, Row, Setup, Table, masses_name, no_figures, scenes};
+use super::real::SINKHORN;
+use super::{Cell, Column, Experiment, Row, Setup, Table, masses_name, no_figures, paper, scenes};
 use crate::Result;
 use crate::answers::{as_it_is, fit_whole};
 use crate::scene::{Masses, Scene, SceneOptions};
@@ -63,9 +64,9 @@ fn run(set: &str, masses: Masses, setup: &Setup, progress: &Progress<'_>) -> Res
     let timed = times(&scene, setup.seed, limit, progress)?;
     let exact = timed.iter().find(|t| t.0 == "exact").map(|t| t.1.1);
     let measures = scene.test.measures();
-    let reference = paper_seconds("exact", set);
+    let reference = paper::number("runtime", "exact", set);
     let row = |&(method, (pairs, seconds)): &(&str, Timed)| {
-        let paper = paper_seconds(method, set);
+        let paper = paper::number("runtime", method, set);
         json!({
             "experiment": "runtime", "set": set, "masses": masses_name(set, masses),
             "points": scene.metric.points(), "seed": setup.seed,
@@ -113,23 +114,14 @@ fn times(
     let estimator = Estimator::new(metric, &forest)?;
     let flow = timed(&|watch| estimator.pairs(Level::Flow, measures, &pairs, watch).map(drop))?;
     found.push(("forest flow, 4 trees", flow));
-    let options = SinkhornOptions {
-        epsilon: Epsilon::Absolute(1.0),
-        scaling: None,
-        max_iterations: 1000,
-        tolerance: 1e-9,
-    };
     let sinkhorn = timed(&|watch| {
         for (k, &(i, j)) in pairs.iter().enumerate() {
             // Not `sinkhorn::pairs`, which requires convergence.
-            sinkhorn::solve(
-                &Problem::new(metric, &measures.row(i), &measures.row(j)),
-                &options,
-                &silent,
-            )?;
+            let problem = Problem::new(metric, &measures.row(i), &measures.row(j));
+            sinkhorn::solve(&problem, &SINKHORN, &silent)?;
             let (done, total) = (k + 1, Some(pairs.len()));
             if !watch(&State::new(SOLVING, done, total)) {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
         }
         Ok(())
@@ -155,26 +147,10 @@ fn models(scene: &Scene, seed: u64, progress: &Progress<'_>) -> Result<Vec<(&'st
     };
     let mut models = vec![("ult-tree", fit_whole(metric, train, &ult_tree, progress)?.model)];
     for method in [Method::Quadtree, Method::CTwd] {
-        if !method.takes().coordinates || metric.coordinates().is_some() {
+        if !method.supports().coordinates || metric.coordinates().is_some() {
             let fitted = fit_whole(metric, train, &as_it_is(method, seed), progress)?;
             models.push((method.name(), fitted.model));
         }
     }
     Ok(models)
-}
-
-/// Returns the seconds in the paper's table.
-fn paper_seconds(method: &str, set: &str) -> Option<f64> {
-    let sets = ["usca312", "usair97", "belfast", "bbcsport", "twitter", "rnaseq_10x"];
-    let column = sets.iter().position(|&name| name == set)?;
-    let row: [Option<f64>; 6] = match method {
-        "ult-tree" => [0.00006, 0.00013, 0.00944, 0.4204, 0.1310, 0.0017].map(Some),
-        "ctwd" => [0.00004, 0.00002, 0.00009, 0.0004, 0.0002, 0.0002].map(Some),
-        "sinkhorn" => [0.01450, 0.01883, 0.4327, 2.0851, 0.3601, 7.612].map(Some),
-        "exact" => [0.00692, 0.03819, 0.5458, 1.6001, 0.3820, 0.570].map(Some),
-        "quadtree" => [None, None, None, Some(0.0001), Some(0.0001), Some(0.0001)],
-        "flowtree" => [None, None, None, Some(0.0002), Some(0.0001), Some(0.0001)],
-        _ => return None,
-    };
-    row[column]
 }

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 use treeport::build::{PerturbedOptions, perturbed};
-use treeport::{Estimator, GroundMetric, Labelled, Method, Model, PointMetric, Progress};
-use treeport_report::Place;
-use treeport_report::line_chart::{Axes, line_svg};
+use treeport::{Estimator, GroundMetric, Labeled, Method, Model, PointMetric, Progress};
+use treeport_report::line_chart::Axes;
 
-use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, score};
+use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, chart, score};
 use crate::Result;
 use crate::answers::{Answers, as_it_is, fit_whole};
 use crate::generate::{couples, seeded, sparse_measures, uniform_points};
@@ -50,13 +49,14 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
 }
 
 /// Methods of the paper's figure and ours; `None` is the flow level of a forest.
-pub(super) const METHODS: [Option<Method>; 7] = [
+pub(super) const METHODS: [Option<Method>; 8] = [
     Some(Method::Ultrametric),
     Some(Method::CTwd),
     Some(Method::QTwd),
     Some(Method::Average),
     Some(Method::Additive),
-    Some(Method::Auto),
+    Some(Method::Tree),
+    Some(Method::Slices),
     None,
 ];
 
@@ -65,8 +65,8 @@ pub(super) struct PlaneScene {
     share: f64,
     seed: u64,
     metric: GroundMetric,
-    train: Labelled,
-    test: Labelled,
+    train: Labeled,
+    test: Labeled,
 }
 
 impl PlaneScene {
@@ -83,7 +83,7 @@ impl PlaneScene {
         let support = ((share * n as f64).round() as usize).clamp(1, n);
         // Test measures first, so that they do not depend on the number of labels.
         let measures = sparse_measures(n, support, 2 * (TEST + labels), &mut rng)?;
-        let all = Labelled::solve(&metric, &measures, couples(TEST + labels), progress)?;
+        let all = Labeled::solve(&metric, &measures, couples(TEST + labels), progress)?;
         let (test, train) = all.split_at(TEST);
         Ok(Self { share, seed, metric, train, test })
     }
@@ -116,7 +116,7 @@ impl PlaneScene {
             return Ok(Answers::of_flow(estimator, (train, test), progress)?.0);
         };
         let model = fit_whole(metric, train, &as_it_is(method, *seed), progress)?.model;
-        Ok(Answers::of_model(&model, (train, test), progress)?)
+        Answers::of_model(&model, (train, test), progress)
     }
 }
 
@@ -142,11 +142,9 @@ pub(super) fn curves(rows: &[Row], key: &str, label: &str, name: &str) -> Vec<Fi
             });
             lines[line].1.extend(at);
         }
-        let axes = Axes { x: label, y: "mean relative error" };
-        let lines: Vec<(&str, &[(f64, f64)])> =
-            lines.iter().map(|line| (line.0.as_str(), line.1.as_slice())).collect();
         let title = format!("{n} points: mean relative error, after one factor");
-        figures.push((format!("{name}-{n}.svg"), line_svg(&title, axes, &lines, Place::File)));
+        let axes = Axes { x: label, y: "mean relative error" };
+        figures.push(chart(&format!("{name}-{n}"), &title, axes, &lines));
     }
     figures
 }

@@ -23,7 +23,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     } else {
         (&[100, 500, 1000, 1500], &[50, 100, 200, 400, 800, 1600])
     };
-    let methods = [Method::Ultrametric, Method::Additive, Method::Auto, Method::Average].map(Some);
+    let methods = [Method::Ultrametric, Method::Additive, Method::Tree, Method::Average].map(Some);
     let mut cells = Vec::new();
     for &n in sizes {
         for &labels in counts {

@@ -7,30 +7,30 @@ use super::{Random, normal};
 
 /// Clouds that are appended point by point.
 #[derive(Default)]
-struct Stack {
+pub(super) struct Stack {
     coordinates: Vec<f64>,
     masses: Vec<f64>,
     start: Vec<usize>,
 }
 
 impl Stack {
-    fn push(&mut self, mass: f64, at: &[f64]) {
+    pub(super) fn push(&mut self, mass: f64, at: &[f64]) {
         self.masses.push(mass);
         self.coordinates.extend_from_slice(at);
     }
 
-    fn end_cloud(&mut self) {
+    pub(super) fn end_cloud(&mut self) {
         self.start.push(self.masses.len());
     }
 
-    fn finish(mut self, dim: usize) -> Result<Clouds> {
+    pub(super) fn finish(mut self, dim: usize) -> Result<Clouds> {
         self.start.insert(0, 0);
         Ok(Clouds::new(dim, self.coordinates, &self.start, &self.masses)?.normalized())
     }
 }
 
 /// Draws an index by weights.
-fn one_of(weights: &[f64], rng: &mut Random) -> usize {
+pub(super) fn one_of(weights: &[f64], rng: &mut Random) -> usize {
     let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
     let place = weights.iter().position(|weight| {
         left -= weight;
@@ -42,9 +42,6 @@ fn one_of(weights: &[f64], rng: &mut Random) -> usize {
 /// Draws jets of 20 to 80 particles in the plane, centered: one to three prongs, with hard
 /// particles closer to the axis than soft ones; a few particles have most of the momentum. No other
 /// physics is simulated.
-///
-/// # Errors
-/// No jets.
 pub fn jets(count: usize, rng: &mut Random) -> Result<Clouds> {
     let mut stack = Stack::default();
     for _ in 0..count {
@@ -71,9 +68,6 @@ pub fn jets(count: usize, rng: &mut Random) -> Result<Clouds> {
 }
 
 /// Draws images of ten kinds as 33 points of equal mass: a line of four noisy strokes.
-///
-/// # Errors
-/// No images.
 pub fn images(count: usize, rng: &mut Random) -> Result<Clouds> {
     const POINTS: usize = 33;
     let around =
@@ -98,9 +92,6 @@ pub fn images(count: usize, rng: &mut Random) -> Result<Clouds> {
 }
 
 /// Draws samples of 100 cells in R¹⁰ of eight types, whose shares differ between samples.
-///
-/// # Errors
-/// No samples.
 pub fn cells(count: usize, rng: &mut Random) -> Result<Clouds> {
     const DIM: usize = 10;
     let types: Vec<[f64; DIM]> = (0..8).map(|_| [0.0; DIM].map(|_| 2.0 * normal(rng))).collect();

@@ -7,18 +7,12 @@ use treeport::{Error, GroundMetric, Measures, Result};
 use treeport_report::sample::positive;
 
 /// Draws measures with independent uniform masses on all points, normalized.
-///
-/// # Errors
-/// There are no points.
 pub fn uniform_measures(points: usize, count: usize, rng: &mut Random) -> Result<Measures> {
     sparse_measures(points, points, count, rng)
 }
 
 /// Draws measures as the generator published by the authors of \[CTW24\] does: equal masses 1/k on
 /// a random subset whose size k is uniform in `1..=points`.
-///
-/// # Errors
-/// There are no points.
 pub fn subset_measures(points: usize, count: usize, rng: &mut Random) -> Result<Measures> {
     check_points(points)?;
     let rows = (0..count).map(|_| {
@@ -29,9 +23,6 @@ pub fn subset_measures(points: usize, count: usize, rng: &mut Random) -> Result<
 }
 
 /// Draws measures with independent uniform masses on `support` random points, normalized.
-///
-/// # Errors
-/// There are no points, or `support` is not in `1..=points`.
 pub fn sparse_measures(
     points: usize,
     support: usize,
@@ -48,9 +39,6 @@ pub fn sparse_measures(
 
 /// Draws measures on `support` points of three clusters each, with independent uniform masses,
 /// normalized. Point k is in cluster k mod `clusters`.
-///
-/// # Errors
-/// There are fewer points than clusters.
 pub fn clustered_measures(
     points: usize,
     clusters: usize,
@@ -69,41 +57,7 @@ pub fn clustered_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
-/// Draws measures that resemble documents: between half and one and a half times `words` words
-/// each; seven of ten are from three clusters, the others from any, and some words of a cluster are
-/// much more frequent than others. Point k is in cluster k mod `clusters`.
-///
-/// # Errors
-/// There are fewer points than clusters, or no words.
-pub fn documents(
-    points: usize,
-    clusters: usize,
-    words: usize,
-    count: usize,
-    rng: &mut Random,
-) -> Result<Measures> {
-    let each = points / clusters.max(1);
-    check_points(each)?;
-    check_support(words, points)?;
-    let rows = (0..count).map(|_| {
-        let three: [usize; 3] = std::array::from_fn(|_| rng.random_range(0..clusters));
-        let length = rng.random_range(words.div_ceil(2)..=words + words / 2);
-        let mut word = || {
-            let (about, other) = (rng.random_range(0..10), rng.random_range(0..clusters));
-            let cluster = if about < 7 { three[about % 3] } else { other };
-            let rank = each as f64 * rng.random::<f64>().powi(3);
-            (clusters * rank as usize + cluster, 1.0)
-        };
-        (0..length).map(|_| word()).collect::<Vec<_>>()
-    });
-    Ok(Measures::from_rows(points, rows)?.normalized())
-}
-
-/// Draws measures with independent uniform masses on `support` of the `around` points nearest to a
-/// random point, normalized.
-///
-/// # Errors
-/// There are fewer than `support` points around, or none.
+/// Draws uniform masses on `support` of the `around` points nearest to a random one, normalized.
 pub fn near_measures(
     metric: &GroundMetric,
     (support, around): (usize, usize),
@@ -180,21 +134,6 @@ mod tests {
             assert!(clusters.len() <= 3);
         }
         assert!(clustered_measures(5, 10, 1, 1, &mut seeded(0)).is_err());
-    }
-
-    #[test]
-    fn documents_have_about_so_many_words_most_of_them_of_three_clusters() {
-        let measures = documents(1000, 10, 20, 50, &mut seeded(0)).expect("100 each");
-        assert_normalized(&measures);
-        for m in measures.iter() {
-            assert!((1..=30).contains(&m.support().len()));
-            let mut by_cluster = [0.0; 10];
-            m.iter().for_each(|(point, mass)| by_cluster[point % 10] += mass);
-            by_cluster.sort_by(f64::total_cmp);
-            assert!(by_cluster[7..].iter().sum::<f64>() > 0.5, "{by_cluster:?}");
-        }
-        assert!(documents(5, 10, 1, 1, &mut seeded(0)).is_err());
-        assert!(documents(50, 10, 0, 1, &mut seeded(0)).is_err());
     }
 
     #[test]

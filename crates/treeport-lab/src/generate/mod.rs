@@ -12,15 +12,16 @@
 //! ```
 
 mod clouds;
+mod families;
 mod measures;
 mod points;
 mod texts;
 mod trees;
 
 pub use clouds::{cells, images, jets};
+pub use families::{CloudFamily, FAMILIES};
 pub use measures::{
-    clustered_measures, documents, near_measures, sparse_measures, subset_measures,
-    uniform_measures,
+    clustered_measures, near_measures, sparse_measures, subset_measures, uniform_measures,
 };
 pub use points::{clustered_points, gaussian_points, uniform_points};
 pub use texts::Texts;
@@ -28,7 +29,7 @@ pub use treeport_report::sample::{Random, random_pairs, seeded};
 pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
 
 use rand::RngExt;
-use treeport::{Labelled, Measures, Result, Tree, silent};
+use treeport::{Labeled, Measures, Result, Tree, silent};
 
 /// Returns the pairs (0, 1), (2, 3), …, so that every measure is in one pair.
 pub fn couples(count: usize) -> Vec<(usize, usize)> {
@@ -36,13 +37,10 @@ pub fn couples(count: usize) -> Vec<(usize, usize)> {
 }
 
 /// Labels all [`couples`] of measures by their distances on a tree, at no cost.
-///
-/// # Errors
-/// Measures on other points than the tree's leaves, or fewer than two.
-pub fn labelled_by(tree: &Tree, measures: &Measures) -> Result<Labelled> {
+pub fn labeled_by(tree: &Tree, measures: &Measures) -> Result<Labeled> {
     let pairs = couples(measures.len() / 2);
     let distances = tree.pairs(measures, &pairs, &silent)?;
-    Labelled::new(measures, pairs, distances)
+    Labeled::new(measures, pairs, distances)
 }
 
 /// Draws from N(0, 1) by the Box–Muller transform, which is exact and needs no table.

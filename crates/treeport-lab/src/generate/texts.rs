@@ -67,9 +67,6 @@ impl Texts {
     }
 
     /// Draws documents, each with one field and two of its topics.
-    ///
-    /// # Errors
-    /// None: they are measures.
     pub fn documents(&self, count: usize, rng: &mut Random) -> Result<Measures> {
         let mut of_topic = vec![Vec::new(); FIELDS * TOPICS];
         (0..self.vocabulary).for_each(|word| of_topic[topic_of(word)].push(word));

@@ -1,18 +1,12 @@
-//! Random trees and noisy copies of their distances (\[CTW24\], "Learning Topologies of Random
-//! Trees").
+//! Random trees and noisy copies of their distances (\[CTW24\], "Learning Topologies …").
 
 use super::{Random, normal};
 use rand::RngExt;
 use treeport::{Error, Result, Tree};
 
-/// Draws a uniformly random labeled tree with `nodes` nodes and unit edges.
-///
-/// The tree comes from a random Prüfer code; every code is one of the n^(n−2) labeled trees. Nodes
-/// of degree 1 become the points; the root is the first other node. Inner nodes with one child are
-/// kept.
-///
-/// # Errors
-/// Fewer than three nodes: the root would be a point.
+/// Draws a uniformly random labeled tree with `nodes` nodes and unit edges from a Prüfer code.
+/// Nodes of degree 1 become the points, the first other node the root; inner nodes with one child
+/// stay.
 pub fn random_unit_tree(nodes: usize, rng: &mut Random) -> Result<Tree> {
     if nodes < 3 {
         return Err(Error::BadOption {
@@ -51,8 +45,7 @@ fn decode_prufer(code: &[usize]) -> Vec<(usize, usize)> {
     edges
 }
 
-/// Numbers nodes of degree 1 as points in order, and the others from the farthest to the root, as
-/// [`Tree::new`] requires.
+/// Numbers nodes of degree 1 as points, and the others from the farthest to the root.
 fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     let nodes = neighbors.len();
     let is_end = |v: usize| neighbors[v].len() == 1;
@@ -93,9 +86,6 @@ pub fn leaf_distances(tree: &Tree) -> Vec<f64> {
 ///
 /// The variance is 2σ², as in \[CTW24\]: noise of variance σ² on both halves of the matrix, added
 /// up.
-///
-/// # Errors
-/// `sigma` is negative or not finite.
 pub fn noisy_distances(condensed: &[f64], sigma: f64, rng: &mut Random) -> Result<Vec<f64>> {
     if !(sigma >= 0.0 && sigma.is_finite()) {
         return Err(Error::BadOption {
@@ -109,9 +99,6 @@ pub fn noisy_distances(condensed: &[f64], sigma: f64, rng: &mut Random) -> Resul
 }
 
 /// Draws a binary ultrametric tree that merges two random clusters at a time, at heights up to 1.
-///
-/// # Errors
-/// No leaves.
 pub fn random_merge_tree(leaves: usize, rng: &mut Random) -> treeport::Result<Tree> {
     let mut clusters: Vec<usize> = (0..leaves).collect();
     let mut parent: Vec<u32> = vec![0; (2 * leaves).saturating_sub(1)];

@@ -1,7 +1,6 @@
-//! `treeport-lab bench`: rows, tables, and problems written for other solvers.
+//! `treeport-lab bench`: rows, tables, and scripts in Python.
 
 use serde_json::Value;
-use treeport::Method;
 
 use crate::folder::{Folder, show};
 
@@ -15,10 +14,7 @@ fn benchmarks_print_one_object_a_line() {
     for (args, rows) in [
         ("bench project --sizes 20,300", 2),
         ("bench distance --sizes 500", 3),
-        ("bench learn --sizes 50", 3),
-        ("bench estimate --sizes 60", 20),
-        // A folder without data: the bus network is left out, whatever the environment names.
-        ("bench exact --sizes 5,12 --data .", 4),
+        // A folder without data: networks are left out, whatever the environment names.
         ("bench graph --sizes 30,50 --data .", 4),
     ] {
         let found = folder.json(&format!("{args} --json"));
@@ -33,34 +29,6 @@ fn benchmarks_print_one_object_a_line() {
         }
         assert!(found[0].get("peer").is_some());
     }
-}
-
-#[test]
-fn the_exact_benchmark_says_where_distances_come_from_and_counts_pivots() {
-    let folder = Folder::new();
-    let rows = folder.json("bench exact --sizes 12 --data . --json");
-    let sources: Vec<_> = rows.iter().map(|row| row["distances"].as_str()).collect();
-    assert_eq!(sources, [Some("matrix"), Some("coordinates")]);
-    for row in &rows {
-        assert_eq!((&row["threads"], &row["pairs"]), (&1.into(), &100.into()));
-        assert!(figure(row, "pivots") >= 1.0 && figure(row, "peer_seconds") > 0.0, "{row}");
-    }
-    let shown = folder.run("bench exact --sizes 5 --data .");
-    assert!(shown.contains("pivots") && shown.contains("without the bus network"), "{shown}");
-}
-
-#[test]
-fn problems_written_for_other_solvers_are_solved_again() {
-    let folder = Folder::new();
-    let dumped = folder.output("bench exact --sizes 6 --dump problems");
-    assert!(dumped.status.success() && dumped.stdout.is_empty());
-    for file in ["6/cost.npy", "6/a.npy", "6/b.npy", "many/points.npy", "many/masses.npy"] {
-        assert!(folder.path("problems").join(file).is_file(), "{file}");
-    }
-    let replayed = folder.json("bench exact --replay problems/6");
-    assert_eq!(replayed[0]["n"], 6);
-    assert!(figure(&replayed[0], "seconds") > 0.0);
-    assert_eq!(replayed[0]["values"].as_array().expect("values").len(), 100);
 }
 
 #[test]
@@ -100,21 +68,11 @@ fn every_stage_of_a_fit_on_a_graph_is_timed() {
 }
 
 #[test]
-fn every_method_is_timed() {
-    let rows = Folder::new().json("bench baselines --sizes 60 --json");
-    let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
-    assert_eq!(names, Method::ALL.iter().map(|method| method.name()).collect::<Vec<_>>());
-    for row in &rows {
-        assert!(row["seconds"].as_f64() > Some(0.0) && row["ns_per_pair"].as_f64() > Some(0.0));
-    }
-}
-
-#[test]
 fn sizes_beyond_reason_are_refused_at_once() {
     let folder = Folder::new();
     for (args, reason) in [
         ("bench project --sizes 1000000000000", "it must be at most 1000000000"),
-        ("bench exact --sizes 900000000", "a benchmark of 900000000 points needs"),
+        ("bench scale --sizes 900000000", "a benchmark of 900000000 points needs"),
         ("reproduce uniform --dims 100000000000", "it must be at most 100000"),
         ("reproduce uniform --runs 10000000000", "it must be at most 100000"),
         ("reproduce noisy-trees --trees 10000000000", "it must be at most 100000"),
@@ -129,8 +87,7 @@ fn sizes_beyond_reason_are_refused_at_once() {
 #[test]
 fn help_has_a_line_for_every_benchmark() {
     let shown = Folder::new().run("bench --help");
-    for name in ["project", "scan", "peers", "overhead", "pairs-python", "ot-estimators", "gensim"]
-    {
+    for name in ["project", "scale", "peers", "pairs-python", "gensim"] {
         let line = format!("- {name}: ");
         assert!(
             shown.lines().any(|shown| shown.trim_start().starts_with(&line)),
@@ -142,11 +99,11 @@ fn help_has_a_line_for_every_benchmark() {
 #[test]
 fn a_benchmark_in_python_says_what_to_install() {
     let folder = Folder::new();
-    let mut command = folder.command("bench unifrac");
+    let mut command = folder.command("bench gensim");
     let shown =
         show(&command.env_remove("PYTHON").env("CARGO_TARGET_DIR", "t").output().expect("a run"));
     for said in
-        ["there is no `t/venv/", "`python3 -m venv t/venv`", "-m pip install ./python scikit-bio`"]
+        ["there is no `t/venv/", "`python3 -m venv t/venv`", "-m pip install ./python POT gensim`"]
     {
         assert!(shown.contains(said), "{said}: {shown}");
     }
@@ -174,12 +131,12 @@ fn a_benchmark_in_python_gets_its_arguments_and_the_data() {
                 .expect("a run"),
         )
     };
-    let shown = run("bench overhead --data here -- --help", "");
-    assert!(shown.contains("bench_overhead.py --help in here\n"), "{shown}");
+    let shown = run("bench extend --data here -- --help", "");
+    assert!(shown.contains("bench_extend.py --help in here\n"), "{shown}");
     assert!(shown.contains("exit 0"), "{shown}");
-    let shown = run("bench small", "wasserstein");
+    let shown = run("bench large", "wasserstein");
     assert!(
-        shown.contains("without wasserstein: ") && shown.contains("bench_small.py in"),
+        shown.contains("without wasserstein: ") && shown.contains("bench_large.py in"),
         "{shown}"
     );
     let shown = run("bench gpu", "torch");

@@ -3,7 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::{Answer, Error, GroundMetric, Measures, PointMetric, Problem, Problems, silent};
-use treeport_lab::exact::transport;
+
+use crate::shortest_paths::transport;
 
 /// Costs of any kind: ties, zeros, sizes far apart; no triangle inequality.
 fn costs(n: usize) -> impl Strategy<Value = Vec<f64>> {
@@ -230,7 +231,7 @@ fn many_pairs_are_the_same_on_any_number_of_threads() {
         );
     }
     let stopped = Problems::new(&metric, &measures, &pairs).values(&|state| state.done < 50);
-    assert!(matches!(stopped, Err(treeport::Error::Cancelled)));
+    assert!(matches!(stopped, Err(treeport::Error::Canceled)));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod figures;
 mod folder;
 mod real_data;
 mod reproduce;
+mod shortest_paths;
 #[path = "../../../treeport-cli/tests/it/skipped.rs"]
 mod skipped;
 

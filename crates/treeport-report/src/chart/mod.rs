@@ -4,20 +4,20 @@
 //! The report page and, by `treeport plot`, papers use the same drawings. An element with a tooltip
 //! has it in `data-tip`, which the page shows and other viewers ignore.
 
+mod front;
 mod histogram;
 mod intervals;
 mod scatter;
 mod support;
 
-use std::fmt::Write;
-
+pub use front::{FrontPoint, front_svg, front_text, is_on_front};
 pub use histogram::histogram_svg;
 pub use intervals::intervals_svg;
 pub use scatter::{Dot, scatter_svg};
 pub use support::support_svg;
 
 use crate::area::PlotArea;
-use crate::svg::{self, Place, escape, num};
+use crate::svg::{self, Place};
 
 const AREA: PlotArea =
     PlotArea { width: 640.0, height: 400.0, left: 72.0, right: 620.0, top: 48.0, bottom: 346.0 };
@@ -63,25 +63,17 @@ fn part(value: f64, (low, high): (f64, f64)) -> f64 {
 
 /// Draws the titles of the axes, below and at the top left.
 fn axis_names(out: &mut String, x_name: &str, y_name: &str) {
-    let (x, y) = (num(AREA.x(0.5)), num(AREA.bottom + 38.0));
-    let (x_name, y_name) = (escape(x_name), escape(y_name));
-    let _ = writeln!(
-        out,
-        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{x_name}</text>\
-         <text class=\"tp-faint tp-small\" x=\"16\" y=\"{}\">{y_name}</text>",
-        num(AREA.top - 6.0)
-    );
+    svg::label(out, (AREA.x(0.5), AREA.bottom + 38.0), "middle", x_name);
+    svg::label(out, (16.0, AREA.top - 6.0), "", y_name);
+    out.push('\n');
 }
 
 /// Draws a picture without data, which says that no pair can be drawn.
 fn no_data(title: &str, place: Place) -> String {
     let mut out = AREA.open(title, place);
-    let (x, y) = (num(AREA.width / 2.0), num(AREA.height / 2.0));
-    let _ = writeln!(
-        out,
-        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no pair can be drawn</text>"
-    );
-    out + "</svg>\n"
+    let middle = (AREA.width / 2.0, AREA.height / 2.0);
+    svg::label(&mut out, middle, "middle", "no pair can be drawn");
+    out + "\n</svg>\n"
 }
 
 /// Formats a share as a percentage with few digits.

@@ -44,8 +44,7 @@ pub fn support_svg(title: &str, sizes: &[usize], errors: &[f64], place: Place) -
     out + "</svg>\n"
 }
 
-/// Returns the smallest and largest size and the sorted errors of each group; equal sizes share a
-/// group.
+/// Returns smallest and largest size and sorted errors of each group of similar sizes.
 fn groups(pairs: &[(usize, f64)]) -> Vec<(usize, usize, Vec<f64>)> {
     let least = pairs.len().div_ceil(GROUPS);
     let mut groups: Vec<(usize, usize, Vec<f64>)> = Vec::new();

@@ -20,9 +20,6 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// uniform, and the length scale s is log-uniform between 300 and 5000 km. The support has 5 to 80
 /// cities, drawn without replacement with weights exp(−dᵢ/s), so that cities near the center are
 /// seldom omitted.
-///
-/// # Errors
-/// There are no cities.
 pub fn regional_measures(cities: &[City], count: usize, rng: &mut Random) -> Result<Measures> {
     if cities.is_empty() {
         return Err(Error::NoPoints);

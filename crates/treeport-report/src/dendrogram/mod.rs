@@ -21,8 +21,7 @@ pub struct DendrogramOptions {
     pub width: f64,
     /// Pixels between leaves if names are shown.
     pub leaf_height: f64,
-    /// Name of the group of every leaf, which determines the color of its subtrees; `None` for no
-    /// groups.
+    /// Name of the group of every leaf, which colors its subtrees; `None` for no groups.
     pub groups: Option<Vec<String>>,
     /// Largest number of leaves with names; larger trees have a bounded height.
     pub label_limit: usize,
@@ -78,12 +77,10 @@ pub fn dendrogram_svg(model: &Model, options: &DendrogramOptions) -> String {
     let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title, Place::File);
     if model.tree().is_none() {
         let (all, weight) = (model.trees().len(), 100.0 * model.weights()[chosen]);
-        let _ = writeln!(
-            out,
-            "<text class=\"tp-faint tp-small\" x=\"16\" y=\"43\">tree {} of {all}, which has the largest weight: \
-             {weight:.1} %</text>",
-            chosen + 1
-        );
+        let text =
+            format!("tree {} of {all}, which has the largest weight: {weight:.1} %", chosen + 1);
+        svg::label(&mut out, (16.0, 43.0), "", &text);
+        out.push('\n');
     }
     draw_legend(&mut out, &groups.names, above, options.width);
     draw_axis(&mut out, tree, &layout, &options.unit);
@@ -257,22 +254,19 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
     for tick in svg::ticks(0.0, range, 8) {
         let part = if range > 0.0 { tick / range } else { 0.0 };
         let part = if ultrametric { 1.0 - part } else { part };
-        let x = num(layout.left + part * (layout.right - layout.left));
+        let at = layout.left + part * (layout.right - layout.left);
+        let x = num(at);
         let _ = writeln!(out, "<path class=\"tp-grid\" d=\"M{x} {top}V{bottom}\"/>");
         // Centered values at the ends would extend beyond the picture.
         let anchor = if part < 0.03 { "start" } else { "middle" };
         for y in [layout.top - 9.0, layout.bottom + 16.0] {
-            let (y, text) = (num(y), svg::tick_text(tick));
-            let _ = writeln!(
-                out,
-                "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>"
-            );
+            svg::label(out, (at, y), anchor, &svg::tick_text(tick));
+            out.push('\n');
         }
     }
     for y in [layout.top - 24.0, layout.bottom + 32.0] {
-        let (x, y, text) = (num(layout.left), num(y), escape(&format!("{meaning}{unit}")));
-        let _ =
-            writeln!(out, "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\">{text}</text>");
+        svg::label(out, (layout.left, y), "", &format!("{meaning}{unit}"));
+        out.push('\n');
     }
 }
 

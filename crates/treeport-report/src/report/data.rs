@@ -1,8 +1,8 @@
 //! Data of the page, as JSON inside the page.
 
 use serde_json::{Value, json};
-use treeport::internal::steps::SOLVING;
 use treeport::progress::State;
+use treeport::progress::tasks::SOLVING;
 use treeport::{Coupling, Error, Model, Problem, Progress, Result, Tree, silent};
 
 use super::summary::{MOST_SUMMARIES, is_large};
@@ -18,8 +18,7 @@ const MOST_TREES: usize = 16;
 /// Maximum number of nodes in a page, over the trees of one model: about ten megabytes.
 const MOST_NODES: usize = 500_000;
 
-/// Selects the trees of a model that the page shows: all, or as many as fit of those with the
-/// largest weights, in their order.
+/// Selects the trees that the page shows: all, or those with the largest weights.
 pub(super) fn choose_trees(model: &Model) -> Vec<usize> {
     let (trees, weights) = (model.trees(), model.weights());
     let nodes = model.nodes() / trees.len();
@@ -63,7 +62,7 @@ pub(super) fn json(
     if let Some(test) = &report.test {
         for (done, &k) in plans.iter().enumerate() {
             if !progress(&State::new(SOLVING, done, plans.len())) {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
             pairs.push(pair(report, test, k)?);
         }

@@ -1,5 +1,4 @@
-//! Page data of trees with many leaves, as JSON: summaries, and the names of the points that
-//! represent groups or are in plans.
+//! Page data of large trees as JSON: summaries, and names of the points they represent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +10,7 @@ use super::data::{model, short, weights};
 use super::summary::TreeSummary;
 use crate::dendrogram::LeafGroups;
 
-/// Encodes the data of a page with summarized models; tables of points have only the points shown,
-/// by number.
+/// Encodes the data of a page with summarized models, with only the points shown.
 pub(super) fn json(
     report: &Report<'_>,
     first: &Model,
@@ -80,8 +78,8 @@ fn summarized<'a>(
         "ultrametric": tree.is_ultrametric(),
         "size": groups.iter().map(|g| g.size).collect::<Vec<_>>(),
         "below": groups.iter().map(|g| short(g.below)).collect::<Vec<_>>(),
-        "branches": groups.iter().map(|g| g.branches).collect::<Vec<_>>(),
-        "color": groups.iter().map(|g| g.color).collect::<Vec<_>>(),
+        "branches": groups.iter().map(|g| g.roots.len()).collect::<Vec<_>>(),
+        "color": summary.color,
         "points": groups.iter().map(|g| &g.points).collect::<Vec<_>>(),
         "at": at,
     })

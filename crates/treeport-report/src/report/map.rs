@@ -33,8 +33,7 @@ pub fn projected(degrees: &[[f64; 2]]) -> Vec<[f64; 2]> {
     degrees.iter().map(|&[latitude, longitude]| [east(longitude) * width, latitude]).collect()
 }
 
-/// Encodes numbers, coordinates and weights of the points on the map; null without coordinates or
-/// plans. `ends` are the points that plans move mass from or to.
+/// Encodes numbers, coordinates and weights of the points on the map, if there are plans.
 pub(super) fn json(report: &Report<'_>, weights: &[f64], ends: &BTreeSet<usize>) -> Value {
     let Some(places) = report.places.as_ref().filter(|_| !ends.is_empty()) else {
         return Value::Null;

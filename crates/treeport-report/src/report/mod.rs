@@ -1,10 +1,9 @@
 //! Report pages of models: trees, training, errors and transport plans.
 //!
-//! A page is a single file without external references: it contains style, script, drawings and
-//! data, and a content security policy forbids loading anything or running other scripts. Charts
-//! are drawn here, by the functions that also draw them for papers. The page draws the interactive
-//! parts: the tree (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`),
-//! and the neighbors (`neighbors.js`).
+//! A page is a single file: it contains style, script, drawings and data, and a content security
+//! policy forbids anything else. Charts are drawn here; the page draws the interactive parts: the
+//! tree (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`), and the
+//! neighbors (`neighbors.js`).
 
 mod data;
 mod large;
@@ -14,13 +13,14 @@ mod policy;
 mod sections;
 mod summary;
 
-use treeport::internal::score;
+use treeport::labeled::score;
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Labelled, Progress, Result, Score};
+use treeport::{GroundMetric, Labeled, Progress, Result, Score};
 
+use crate::chart::FrontPoint;
 use crate::svg::{self, escape};
 pub use map::{places, projected};
-pub use neighbors::{MOST_QUERIES, Search};
+pub use neighbors::{MOST_QUERIES, NeighborSearch};
 
 /// Content of a page. Parts whose lists are empty or options missing are omitted.
 #[derive(Debug)]
@@ -38,18 +38,30 @@ pub struct Report<'a> {
     /// Pairs of measures with known distances.
     pub test: Option<Test<'a>>,
     /// Measures whose neighbors are shown.
-    pub search: Option<Search<'a>>,
+    pub search: Option<NeighborSearch<'a>>,
     /// Names and scores of the models and of the baselines.
     pub scores: Vec<(String, Score)>,
+    /// Error against time of the models and of others.
+    pub front: Option<Front>,
     /// Group of every point, which determines its color.
     pub groups: Option<Vec<String>>,
-    /// Map coordinates of every point, x to the right and y upwards ([`places`]); plans of the test
-    /// pairs are drawn on the map.
+    /// Map coordinates of every point ([`places`]), on which plans of test pairs are drawn.
     pub places: Option<Vec<[f64; 2]>>,
     /// Facts about the data.
     pub facts: Vec<(String, String)>,
     /// Version of the program.
     pub version: String,
+}
+
+/// Chart of error against time.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// The methods.
+    pub points: Vec<FrontPoint>,
+    /// Error of a constant prediction.
+    pub constant_guess: Option<f64>,
+    /// A sentence below the heading.
+    pub note: String,
 }
 
 /// A model and its predictions.
@@ -75,19 +87,17 @@ pub struct Test<'a> {
     /// Distances between points.
     pub metric: &'a GroundMetric,
     /// The measures, the pairs and their exact distances.
-    pub data: &'a Labelled,
+    pub data: &'a Labeled,
     /// Names of the measures; numbers if `None`.
     pub names: Option<Vec<String>>,
 }
 
 impl Test<'_> {
-    /// Returns the name of a measure.
     fn name(&self, measure: usize) -> String {
         measure_name(self.names.as_deref(), measure)
     }
 
-    /// Computes signed relative errors; NaN if the exact distance is too close to 0
-    /// ([`score::least_label`]).
+    /// Computes signed relative errors; NaN up to [`score::least_label`].
     pub fn errors(&self, predicted: &[f64]) -> Vec<f64> {
         let exact = self.data.distances();
         let least = score::least_label(exact);
@@ -124,7 +134,7 @@ const SCRIPT: &str = concat!(
 ///
 /// # Errors
 /// Models on other points than the measures; measures of unequal totals or invalid numbers in a
-/// [`Search`]; `Cancelled` if `progress` requests a stop.
+/// [`NeighborSearch`]; `Canceled` if `progress` requests a stop.
 ///
 /// # Panics
 /// If a model does not have one prediction per test pair.
@@ -140,8 +150,8 @@ const SCRIPT: &str = concat!(
 /// };
 /// let report = Report {
 ///     title: "Pets".into(), summary: String::new(), unit: String::new(), tiles: vec![],
-///     models: vec![model], test: None, search: None, scores: vec![], groups: None,
-///     places: None, facts: vec![], version: "1".into(),
+///     models: vec![model], test: None, search: None, scores: vec![], front: None,
+///     groups: None, places: None, facts: vec![], version: "1".into(),
 /// };
 /// assert!(html(&report, &treeport::silent)?.contains("<h1>Pets</h1>"));
 /// # Ok::<(), treeport::Error>(())
@@ -149,7 +159,7 @@ const SCRIPT: &str = concat!(
 pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
     let plans = data::choose_plans(report);
     let data = data::json(report, &plans, progress)?;
-    let style = svg::style() + include_str!("page.css");
+    let style = [svg::STYLE, include_str!("page.css")].concat();
     Ok(fill(
         include_str!("page.html"),
         &[
@@ -160,6 +170,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("TILES", &sections::tiles(report)),
             ("TREES", &sections::trees(report)),
             ("SCORES", &sections::scores(report)),
+            ("FRONT", &sections::front(report)),
             ("CHARTS", &sections::charts(report, &plans)),
             ("PLANS", if plans.is_empty() { "hidden" } else { "" }),
             ("MAP", if plans.is_empty() || report.places.is_none() { "hidden" } else { "" }),
@@ -168,7 +179,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("LOAD", &sections::load(report)),
             ("VERSION", &escape(&report.version)),
             ("DATA", &data),
-            ("SCRIPT_HASH", &policy::script_hash(SCRIPT)),
+            ("SCRIPT_HASH", policy::SCRIPT_HASH),
             ("SCRIPT", SCRIPT),
         ],
     ))

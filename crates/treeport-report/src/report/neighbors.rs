@@ -1,9 +1,8 @@
-//! Nearest neighbors of some measures, and the plans that explain the distances, as JSON inside the
-//! page.
+//! Nearest neighbors of some measures, and plans that explain the distances, as JSON.
 
 use serde_json::{Value, json};
-use treeport::internal::steps::SOLVING;
 use treeport::progress::State;
+use treeport::progress::tasks::SOLVING;
 use treeport::search::Neighbors;
 use treeport::{
     Accuracy, Coupling, Error, GroundMetric, Index, IndexOptions, Measure, Measures, Model,
@@ -36,16 +35,14 @@ const INDEX_BYTES: u64 = 1 << 26;
 
 /// A collection of measures whose neighbors the page shows.
 #[derive(Clone, Debug)]
-pub struct Search<'a> {
+pub struct NeighborSearch<'a> {
     /// The collection.
     pub measures: &'a Measures,
     /// Names of the measures; numbers if `None`.
     pub names: Option<Vec<String>>,
-    /// Ground metric for exact neighbors and plans; without it they are those of the page's first
-    /// model.
+    /// Ground metric for exact neighbors; without it, the page's first model has them.
     pub metric: Option<&'a GroundMetric>,
-    /// Measures whose neighbors are shown, at most [`MOST_QUERIES`]; if empty, some evenly spaced
-    /// ones.
+    /// Measures whose neighbors are shown, at most [`MOST_QUERIES`]; if empty, a sample.
     pub of: Vec<usize>,
 }
 
@@ -74,7 +71,7 @@ impl DistanceSource<'_> {
 
 /// Encodes the data of the section; null for fewer than two measures.
 pub(super) fn json(
-    search: &Search<'_>,
+    search: &NeighborSearch<'_>,
     model: (&str, &Model),
     progress: &Progress<'_>,
 ) -> Result<Value> {
@@ -94,7 +91,7 @@ pub(super) fn json(
         let mut rows = Vec::with_capacity(found.found.len());
         for &(neighbor, distance) in &found.found {
             if !progress(&State::new(SOLVING, done, plans)) {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
             done += 1;
             let mut row = plan(by, &measures.row(number), &measures.row(neighbor), most)?;
@@ -115,9 +112,8 @@ pub(super) fn json(
     Ok(json!({"by": by, "measures": measures.len(), "queries": queries}))
 }
 
-/// Selects the measures whose neighbors are shown: the given ones, or as many as fit, evenly
-/// spaced.
-fn choose(search: &Search<'_>, large: bool) -> Vec<usize> {
+/// Selects the measures whose neighbors are shown: the given ones, or evenly spaced ones.
+fn choose(search: &NeighborSearch<'_>, large: bool) -> Vec<usize> {
     if !search.of.is_empty() {
         return search.of.clone();
     }
@@ -269,7 +265,7 @@ mod tests {
         #[test]
         fn neighbors_are_those_of_all_distances((metric, model, measures) in collection()) {
             let mut search =
-                Search { measures: &measures, names: None, metric: Some(&metric), of: vec![] };
+                NeighborSearch { measures: &measures, names: None, metric: Some(&metric), of: vec![] };
             let row = |r: usize| measures.row(r);
             let value = json(&search, ("m", &model), &silent).unwrap();
             if measures.len() < 2 {
@@ -297,7 +293,8 @@ mod tests {
         let measures = Measures::unit_masses(9, 0..9).unwrap();
         let (model, names) = (star(9), (0..9).map(|k| format!("<{k}>")).collect());
         let of = vec![7, 2];
-        let mut search = Search { measures: &measures, names: Some(names), metric: None, of };
+        let mut search =
+            NeighborSearch { measures: &measures, names: Some(names), metric: None, of };
         let value = json(&search, ("m", &model), &silent).unwrap();
         let queries = value["queries"].as_array().unwrap();
         assert_eq!([&queries[0]["name"], &queries[1]["name"]], ["<7>", "<2>"]);
@@ -307,7 +304,7 @@ mod tests {
         assert!(matches!(error, Error::NoSuchMeasure { measure: 9, measures: 9 }), "{error}");
         search.of = vec![];
         let stopped = json(&search, ("m", &model), &|state| state.task != SOLVING);
-        assert!(matches!(stopped, Err(Error::Cancelled)));
+        assert!(matches!(stopped, Err(Error::Canceled)));
     }
 
     #[test]
@@ -316,7 +313,7 @@ mod tests {
         let row = |r: usize| (0..100).map(move |k| ((k * 7 + r * r) % n, 0.01));
         let measures = Measures::from_rows(n, (0..count).map(row)).unwrap();
         let model = star(n);
-        let search = Search { measures: &measures, names: None, metric: None, of: vec![] };
+        let search = NeighborSearch { measures: &measures, names: None, metric: None, of: vec![] };
         let value = json(&search, ("m", &model), &silent).unwrap();
         let asked: Vec<u64> = value["queries"]
             .as_array()
@@ -329,7 +326,7 @@ mod tests {
         // Fewer of the larger measures are shown.
         let row = |_| (0..n).map(|p| (p, 1.0));
         let measures = Measures::from_rows(n, (0..40).map(row)).unwrap();
-        let search = Search { measures: &measures, ..search };
+        let search = NeighborSearch { measures: &measures, ..search };
         assert_eq!(choose(&search, false).len(), 12);
         assert_eq!(choose(&search, true).len(), 10);
     }

@@ -8,7 +8,7 @@ use super::data::choose_trees;
 use super::summary::{MOST_GROUPS, is_large};
 use super::{Model, Report, Test};
 use crate::Place;
-use crate::chart::{Dot, histogram_svg, intervals_svg, scatter_svg, support_svg};
+use crate::chart::{Dot, front_svg, histogram_svg, intervals_svg, scatter_svg, support_svg};
 use crate::dendrogram::heaviest;
 use crate::loss_chart::loss_svg;
 use crate::svg::{escape, tick_text};
@@ -100,6 +100,18 @@ pub(super) fn scores(report: &Report<'_>) -> String {
         );
     }
     out + "</tbody></table></div></section>"
+}
+
+/// Renders the chart of error against time.
+pub(super) fn front(report: &Report<'_>) -> String {
+    let Some(front) = &report.front else { return String::new() };
+    let title = "Error against time";
+    let svg = front_svg(title, &front.points, front.constant_guess, Place::Page);
+    let note = escape(&front.note);
+    format!(
+        "<section class=\"card\" id=\"front\"><h2>{title}</h2><p class=\"note\">No method is both faster and more \
+         accurate than one on the line. {note}</p>{svg}</section>"
+    )
 }
 
 fn percent(share: f64) -> String {

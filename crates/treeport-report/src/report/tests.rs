@@ -28,6 +28,7 @@ fn report<'a>(title: &str, model: &'a treeport::Model) -> Report<'a> {
         test: None,
         search: None,
         scores: vec![],
+        front: None,
         groups: None,
         places: None,
         facts: vec![],
@@ -61,7 +62,7 @@ fn plans_are_spread_over_the_errors_and_can_be_stopped() {
     let metric = GroundMetric::from_condensed(3, vec![2.0, 6.0, 6.0]).unwrap();
     let measures = Measures::unit_masses(3, [0, 1, 2]).unwrap();
     let pairs = vec![(0, 1), (0, 2), (1, 2), (0, 0)];
-    let data = Labelled::new(&measures, pairs, vec![2.5, 6.0, 5.0, 0.0]).unwrap();
+    let data = Labeled::new(&measures, pairs, vec![2.5, 6.0, 5.0, 0.0]).unwrap();
     let mut report = report("t", &model);
     report.models[0].predicted = model.pairs(&measures, data.pairs(), &silent).unwrap();
     report.models[0].bounds = Some(vec![(1.0, 3.0); 4]);
@@ -70,7 +71,7 @@ fn plans_are_spread_over_the_errors_and_can_be_stopped() {
     assert_eq!(data::choose_plans(&report), [1, 0, 2]);
     let page = html(&report, &silent).unwrap();
     assert!(page.contains("Certified bounds") && page.contains("data-plan=\"2\""));
-    assert!(matches!(html(&report, &|_| false), Err(treeport::Error::Cancelled)));
+    assert!(matches!(html(&report, &|_| false), Err(treeport::Error::Canceled)));
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn the_trees_of_a_forest_can_be_chosen_and_plans_are_those_of_all() {
     let model = treeport::Model::Forest(forest);
     let metric = GroundMetric::from_condensed(4, vec![1.0; 6]).unwrap();
     let measures = Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5]).unwrap();
-    let data = Labelled::new(&measures, vec![(0, 1)], vec![1.0]).unwrap();
+    let data = Labeled::new(&measures, vec![(0, 1)], vec![1.0]).unwrap();
     let mut report = report("t", &model);
     report.models[0].predicted = model.pairs(&measures, data.pairs(), &silent).unwrap();
     report.test = Some(Test { metric: &metric, data: &data, names: None });
@@ -145,7 +146,7 @@ fn a_large_tree_is_a_small_page() {
     let row = |r: usize| (0..50).map(move |k| ((k * 3989 + r * 977) % n, 0.02));
     let measures = Measures::from_rows(n, (0..40).map(row)).unwrap();
     let pairs: Vec<(usize, usize)> = (1..40).map(|r| (0, r)).collect();
-    let labels = Labelled::new(&measures, pairs, vec![1000.0; 39]).unwrap();
+    let labels = Labeled::new(&measures, pairs, vec![1000.0; 39]).unwrap();
     for model in [tree.into(), treeport::Model::Forest(Forest::uniform(two).unwrap())] {
         let mut report = report("t", &model);
         report.groups = Some((0..n).map(|p| format!("{}", p % 3)).collect());
@@ -174,8 +175,8 @@ fn a_large_tree_is_a_small_page() {
     }
 }
 
-fn search<'a>(measures: &'a Measures, metric: Option<&'a GroundMetric>) -> Search<'a> {
-    Search { measures, names: None, metric, of: vec![] }
+fn search<'a>(measures: &'a Measures, metric: Option<&'a GroundMetric>) -> NeighborSearch<'a> {
+    NeighborSearch { measures, names: None, metric, of: vec![] }
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn names_of_neighbors_stay_text() {
     let measures = Measures::unit_masses(3, [0, 1]).unwrap();
     let names = ["</script><script>boom()</script>", "%DATA%<img src=x>"].map(String::from);
     let names = Some(names.to_vec());
-    report.search = Some(Search { names: names.clone(), ..search(&measures, None) });
+    report.search = Some(NeighborSearch { names: names.clone(), ..search(&measures, None) });
     let page = html(&report, &silent).unwrap();
     assert!(!page.contains("boom()</script>") && !page.contains("<img"));
     assert_eq!(page.matches("</script>").count(), 2);

@@ -41,9 +41,6 @@ impl fmt::Display for Paused {
 impl std::error::Error for Paused {}
 
 /// Installs the handlers for Ctrl-C, and on Unix for SIGTERM and SIGHUP.
-///
-/// # Errors
-/// The system refuses, or a handler is installed already.
 pub fn listen() -> Result<()> {
     install_handlers().context("cannot listen for Ctrl-C")
 }
@@ -94,9 +91,6 @@ pub fn asked() -> bool {
 }
 
 /// Returns an error if Ctrl-C has been pressed; called between long steps.
-///
-/// # Errors
-/// [`Interrupted`], if it has been pressed.
 pub fn check() -> Result<()> {
     if asked() { Err(Interrupted.into()) } else { Ok(()) }
 }

@@ -3,6 +3,7 @@
 //! A program calls [`begin`] first and [`finish`] last. In between it prints through [`output`],
 //! and long work calls [`interrupt`].
 
+mod closed;
 pub mod interrupt;
 pub mod output;
 mod shown;
@@ -12,11 +13,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{ArgMatches, Args, Command};
 
 use treeport::Wording;
-use treeport::internal::memory;
+use treeport::memory;
 
 use interrupt::{Interrupted, Paused};
 use output::Output;
@@ -46,13 +47,22 @@ pub struct Global {
     pub no_progress: bool,
 }
 
-/// Parses the command line; prints a message and exits if it is invalid.
+/// Parses the command line; prints a message or the help and exits if there is no command to run.
 pub fn matches(program: Command) -> ArgMatches {
     program.try_get_matches().unwrap_or_else(|error| {
+        if !error.use_stderr() {
+            let printed =
+                closed::stdout().and_then(|mut out| error.print().and_then(|()| out.flush()));
+            match printed {
+                Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
+                    output::error(&unwritten(&cause), None);
+                    std::process::exit(BAD_INPUT.into());
+                }
+                _ => std::process::exit(0),
+            }
+        }
         let text = error.to_string();
-        if let Cow::Owned(shown) = shown(&text)
-            && error.use_stderr()
-        {
+        if let Cow::Owned(shown) = shown(&text) {
             let _ = write!(io::stderr(), "{shown}");
             std::process::exit(BAD_INPUT.into());
         }
@@ -61,12 +71,9 @@ pub fn matches(program: Command) -> ArgMatches {
 }
 
 /// Installs signal handlers, starts the threads and configures the output.
-///
-/// # Errors
-/// The system cannot provide the threads or the memory, or refuses the handlers.
 pub fn begin(global: &Global) -> Result<Output> {
     let threads = global.threads.unwrap_or_else(|| available_parallelism().map_or(1, Into::into));
-    check_room(memory::address_space(), threads)?;
+    memory::check_threads(threads)?;
     interrupt::listen()?;
     memory::set_limit(global.memory);
     // Started here because a failure at the first use is a panic.
@@ -77,28 +84,7 @@ pub fn begin(global: &Global) -> Result<Output> {
     Ok(Output::new(global))
 }
 
-/// Memory of the program before it reads any input.
-const ROOM: u64 = 64 << 20;
-
-/// Address space per thread: its stack and its arena of the allocator.
-const THREAD_ROOM: u64 = 66 << 20;
-
-/// Refuses to start if even small allocations may fail, because checks of memory are useless then.
-fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
-    // Two more threads handle signals and draw progress.
-    let needed = ROOM + THREAD_ROOM * (threads as u64 + 2);
-    if let Some(left) = left.filter(|&left| left < needed) {
-        let (left, needed) = (memory::show(left), memory::show(needed));
-        bail!(
-            "the limit of the address space leaves {left}, and {needed} are needed to begin with \
-             {threads} threads; raise `ulimit -v`, or take fewer `--threads`"
-        );
-    }
-    Ok(())
-}
-
-/// Prints an error with the names of the program's options and a hint, if any; returns the exit
-/// code.
+/// Prints an error with the program's options and a hint, if any; returns the exit code.
 pub fn finish(
     result: Result<ExitCode>,
     program: impl FnOnce() -> Command,
@@ -116,13 +102,16 @@ pub fn finish(
         Err(error) => {
             let hint = hint(&error);
             // Errors about files name them already; the rest concern stdout.
-            let error = output::named(error, |cause| {
-                anyhow::Error::from(cause).context("cannot write to stdout")
-            });
+            let error = output::named(error, |cause| anyhow::Error::msg(unwritten(&cause)));
             output::error(&Flags(program()).text_of(&error), hint.as_deref());
             ExitCode::from(BAD_INPUT)
         }
     }
+}
+
+/// Returns the message for stdout that cannot be written.
+fn unwritten(cause: &io::Error) -> String {
+    format!("cannot write to standard output: {}", treeport::without_number(cause))
 }
 
 /// Options of a program; they replace the names of library options in errors.
@@ -146,7 +135,6 @@ impl Wording for Flags {
     }
 }
 
-/// Checks whether a program or one of its commands has this option.
 fn has_flag(program: &Command, flag: &str) -> bool {
     program.get_arguments().any(|argument| argument.get_long() == Some(flag))
         || program.get_subcommands().any(|command| has_flag(command, flag))
@@ -180,9 +168,6 @@ pub fn check(program: Command) {
 const MOST_THREADS: usize = 1024;
 
 /// Parses a count from 1 to `MOST`, for `value_parser`.
-///
-/// # Errors
-/// The count is 0, too large, or not a number.
 pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
     match at_least_one(text)? {
         count if count > MOST => Err(format!("it must be at most {MOST}")),
@@ -191,9 +176,6 @@ pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
 }
 
 /// Parses a positive count, for `value_parser`.
-///
-/// # Errors
-/// The count is 0 or not a number.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("it must be at least 1".into()),
@@ -229,16 +211,5 @@ mod tests {
         assert!(is_closed_pipe(&closed().into()));
         assert!(is_closed_pipe(&treeport::Error::write("/dev/stdout", closed()).into()));
         assert!(!is_closed_pipe(&treeport::Error::read("a", closed()).into()));
-    }
-
-    #[test]
-    fn too_little_address_space_is_refused_at_once() {
-        assert!(check_room(None, 4).is_ok());
-        assert!(check_room(Some(1 << 30), 4).is_ok());
-        let error = check_room(Some(100 << 20), 4).unwrap_err().to_string();
-        assert!(
-            error.starts_with("the limit of the address space leaves 105 MB, and 482 MB are"),
-            "{error}"
-        );
     }
 }

@@ -10,11 +10,15 @@ use indicatif::{ProgressDrawTarget, ProgressStyle};
 use treeport::io::file;
 
 use super::Global;
+use super::closed;
 use super::shown::shown;
+use crate::text;
 
 pub use super::shown::stdout;
+pub use crate::text::{seconds, three_digits};
 pub use indicatif::ProgressBar;
 pub use treeport::io::file::check_place;
+pub use treeport::show_number as number;
 
 /// Verbosity and format of the output.
 #[derive(Debug)]
@@ -82,25 +86,28 @@ impl Output {
     }
 }
 
-/// Prints a line of text to stdout.
+/// Checks that stdout is not closed, before work whose results go there.
 ///
 /// # Errors
 /// Stdout is closed.
+pub fn check_stdout() -> Result<()> {
+    closed::stdout()?;
+    Ok(())
+}
+
+/// Prints a line of text to stdout.
 pub fn line(text: impl std::fmt::Display) -> Result<()> {
-    Ok(writeln!(io::stdout(), "{}", shown(&text.to_string()))?)
+    Ok(writeln!(closed::stdout()?, "{}", shown(&text.to_string()))?)
 }
 
 /// Prints a JSON object as a line to stdout.
-///
-/// # Errors
-/// Stdout is closed.
 pub fn json(object: impl std::fmt::Display) -> Result<()> {
     let mut text = object.to_string();
     // Escapes control characters that JSON allows but that terminals interpret.
     while let Some(c) = text.chars().find(|c| c.is_control()) {
         text = text.replace(c, &format!("\\u{:04x}", u32::from(c)));
     }
-    Ok(writeln!(io::stdout(), "{text}")?)
+    Ok(writeln!(closed::stdout()?, "{text}")?)
 }
 
 /// Prints an error and a hint, if any.
@@ -118,9 +125,6 @@ pub(super) fn error(text: &str, hint: Option<&str>) {
 }
 
 /// Writes a file atomically; see [`file::save`].
-///
-/// # Errors
-/// The file cannot be written, or `write` fails.
 pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     file::save(path, write)
         .map_err(|error| named(error, |cause| treeport::Error::write(path, cause).into()))
@@ -135,56 +139,10 @@ pub(super) fn named(
     if bare { error.downcast().map_or_else(|error| error, name) } else { error }
 }
 
-/// Aligns cells in columns; the first column is flush left, the others flush right.
+/// Aligns escaped cells in columns; see [`text::table`].
 pub fn table(rows: &[Vec<String>]) -> String {
     let show = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(show).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let pad = |(c, cell): (usize, &String)| {
-            let gap = " ".repeat(widths[c] - cell.chars().count());
-            if c == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
-        };
-        let cells: Vec<String> = row.iter().enumerate().map(pad).collect();
-        text.push_str(cells.join("   ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Formats a number with the fewest digits that parse back to it.
-pub fn number(value: f64) -> String {
-    // Scientific notation outside this range, where digits would include many zeros.
-    if value == 0.0 || (1e-5..1e16).contains(&value) {
-        value.to_string()
-    } else {
-        format!("{value:e}")
-    }
-}
-
-/// Formats a duration with three digits and a unit.
-pub fn seconds(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s < 1e-6 => (s * 1e9, "ns"),
-        s if s < 1e-3 => (s * 1e6, "µs"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    format!("{} {unit}", three_digits(value))
-}
-
-/// Formats a number with three significant digits, or more if it is at least 1000.
-pub fn three_digits(value: f64) -> String {
-    match value {
-        v if v < 10.0 => format!("{v:.2}"),
-        v if v < 100.0 => format!("{v:.1}"),
-        v => format!("{v:.0}"),
-    }
+    text::table(&rows.iter().map(show).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
+use super::closed;
+
 /// Escapes control characters as `\u{1b}`, except line feeds.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_interpreted) {
@@ -18,8 +20,7 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Checks whether a terminal interprets the character: control characters, and those that change
-/// the direction of text.
+/// Checks whether a terminal interprets a character: control, or direction of text.
 fn is_interpreted(c: char) -> bool {
     let changes_direction =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -27,13 +28,14 @@ fn is_interpreted(c: char) -> bool {
 }
 
 /// Returns stdout for rows, escaped if it is a terminal.
-pub fn stdout() -> Box<dyn Write> {
-    let out = io::BufWriter::new(io::stdout().lock());
-    if io::stdout().is_terminal() {
-        Box::new(Shown { out, line: Vec::new() })
-    } else {
-        Box::new(out)
-    }
+///
+/// # Errors
+/// Stdout is closed.
+pub fn stdout() -> io::Result<Box<dyn Write>> {
+    let stdout = closed::stdout()?;
+    let is_terminal = stdout.is_terminal();
+    let out = io::BufWriter::new(stdout.lock());
+    Ok(if is_terminal { Box::new(Shown { out, line: Vec::new() }) } else { Box::new(out) })
 }
 
 /// Escapes complete lines.

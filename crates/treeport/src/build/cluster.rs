@@ -8,24 +8,22 @@
 
 use std::cmp::Ordering;
 
-use super::draft::TreeDraft;
 use super::kmeans::{self, ComparedVectors};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
-use crate::option_range::OptionRange;
-use crate::parallel;
+use crate::numeric::seed::{self, Random};
+use crate::progress::tasks::BUILDING;
 use crate::progress::{Counter, Progress};
-use crate::steps::BUILDING;
-use crate::tree::Tree;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use crate::tools::option_range::OptionRange;
+use crate::tools::parallel;
+use crate::tree::{Tree, TreeDraft};
+use rand::RngExt;
 
 /// Methods of splitting a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Splitting {
-    /// Farthest-point clustering: each center is the point farthest from those before; for every
-    /// metric.
+    /// Farthest-point clustering: each center is the point farthest from those before.
     #[default]
     Farthest,
     /// Lloyd's k-means with k-means++ seeding; needs coordinates.
@@ -45,7 +43,7 @@ pub(super) struct Cluster {
 /// `progress` counts clusters.
 ///
 /// # Errors
-/// `branching` below 2; `depth` below 1; k-means without coordinates; [`Error::Cancelled`] if
+/// `branching` below 2; `depth` below 1; k-means without coordinates; [`Error::Canceled`] if
 /// `progress` cancels.
 ///
 /// # Complexity
@@ -71,21 +69,33 @@ pub fn cluster_tree(
 ) -> Result<Tree> {
     BRANCHING.check("branching", branching as f64)?;
     DEPTH.check("depth", depth as f64)?;
-    let splitter = Splitter::new(metric, splitting, branching)?;
+    let vectors = match splitting {
+        Splitting::Farthest => None,
+        Splitting::KMeans => {
+            let vectors = ComparedVectors::of(metric);
+            Some(vectors.ok_or(Error::NoCoordinates { method: "k-means" })?)
+        }
+    };
     let counter = Counter::new(BUILDING, None, progress);
     let mut draft = TreeDraft::default();
-    let root = splitter.root(&mut generator(seed, 0));
+    let root = match vectors {
+        Some(vectors) => kmeans::around_mean(vectors, (0..metric.points()).collect()),
+        None => around_random_point(metric, &mut generator(seed, 0)),
+    };
     if let [point] = root.members[..] {
         draft.leaf(None, 0.0, point);
         return draft.into_tree();
     }
     let mut level = vec![(draft.inner(None, 0.0), root)];
     for _ in 0..depth {
-        // Each cluster's random stream depends on its node number: the same for any number of
-        // threads.
+        // Each cluster has its own random stream: the same for any number of threads.
         let split = |(node, cluster): &(usize, Cluster)| {
             counter.add(1)?;
-            Ok(splitter.split(cluster, &mut generator(seed, *node + 1)))
+            let rng = &mut generator(seed, *node + 1);
+            Ok(match vectors {
+                Some(vectors) => kmeans::split(vectors, &cluster.members, branching, rng),
+                None => farthest(metric, cluster, branching, rng),
+            })
         };
         let parts = parallel::try_map(level.len(), |at| split(&level[at]))?;
         level = attach_parts(metric, level, parts, &mut draft);
@@ -103,11 +113,9 @@ pub(crate) const BRANCHING: OptionRange =
 pub(crate) const DEPTH: OptionRange =
     OptionRange::at_least(1.0, "a cluster tree has at least one level");
 
-/// Returns the generator of one cluster.
-fn generator(seed: u64, cluster: usize) -> Xoshiro256PlusPlus {
-    // An odd constant far from small numbers, so that streams of seeds and clusters do not
-    // coincide.
-    Xoshiro256PlusPlus::seed_from_u64(seed ^ (cluster as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+fn generator(seed: u64, cluster: usize) -> Random {
+    // An odd constant far from small numbers, so that streams do not coincide.
+    seed::generator(seed ^ (cluster as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// Adds the parts of every cluster below its node; returns those that can be split further.
@@ -159,8 +167,7 @@ fn attach_points(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &
 fn group_coincident(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
     if let Some((dim, vectors)) = metric.vectors() {
         let at = |i: usize| &vectors[i * dim..(i + 1) * dim];
-        // Coordinates are finite, so they compare; stable, so that a group keeps the order of its
-        // points.
+        // Coordinates are finite, so they compare; a stable sort keeps the order of points.
         points.sort_by(|&i, &j| at(i).partial_cmp(at(j)).unwrap_or(Ordering::Equal));
         return points.chunk_by(|&i, &j| at(i) == at(j)).map(<[usize]>::to_vec).collect();
     }
@@ -176,55 +183,15 @@ fn group_coincident(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<us
     places
 }
 
-/// Splitting method with its data.
-enum Splitter<'a> {
-    Farthest { metric: &'a GroundMetric, branching: usize },
-    KMeans { points: ComparedVectors<'a>, branching: usize },
-}
-
-impl<'a> Splitter<'a> {
-    fn new(metric: &'a GroundMetric, splitting: Splitting, branching: usize) -> Result<Self> {
-        match splitting {
-            Splitting::Farthest => Ok(Self::Farthest { metric, branching }),
-            Splitting::KMeans => {
-                let points = ComparedVectors::of(metric);
-                let points = points.ok_or(Error::NoCoordinates { method: "k-means" })?;
-                Ok(Self::KMeans { points, branching })
-            }
-        }
-    }
-
-    /// Returns all points as one cluster.
-    fn root(&self, rng: &mut Xoshiro256PlusPlus) -> Cluster {
-        match *self {
-            Self::Farthest { metric, .. } => {
-                let members: Vec<usize> = (0..metric.points()).collect();
-                let mut to_center = vec![0.0; members.len()];
-                metric.block(&[rng.random_range(0..members.len())], &members, &mut to_center);
-                Cluster { members, to_center, up: 0.0 }
-            }
-            Self::KMeans { points, .. } => kmeans::around_mean(points, (0..points.len()).collect()),
-        }
-    }
-
-    /// Splits a cluster into nonempty parts; one part if all its points are at distance 0.
-    fn split(&self, cluster: &Cluster, rng: &mut Xoshiro256PlusPlus) -> Vec<Cluster> {
-        match *self {
-            Self::Farthest { metric, branching } => farthest(metric, cluster, branching, rng),
-            Self::KMeans { points, branching } => {
-                kmeans::split(points, &cluster.members, branching, rng)
-            }
-        }
-    }
+fn around_random_point(metric: &GroundMetric, rng: &mut Random) -> Cluster {
+    let members: Vec<usize> = (0..metric.points()).collect();
+    let mut to_center = vec![0.0; members.len()];
+    metric.block(&[rng.random_range(0..members.len())], &members, &mut to_center);
+    Cluster { members, to_center, up: 0.0 }
 }
 
 /// Splits by the nearest of up to k centers, each the point farthest from those before.
-fn farthest(
-    metric: &GroundMetric,
-    cluster: &Cluster,
-    k: usize,
-    rng: &mut Xoshiro256PlusPlus,
-) -> Vec<Cluster> {
+fn farthest(metric: &GroundMetric, cluster: &Cluster, k: usize, rng: &mut Random) -> Vec<Cluster> {
     let members = &cluster.members;
     let mut nearest = vec![f64::INFINITY; members.len()];
     let mut owner = vec![0; members.len()];

@@ -1,18 +1,18 @@
 //! k-means within one cluster: Lloyd's algorithm with k-means++ seeding.
 
 use rand::RngExt;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::cluster::Cluster;
-use crate::metric::period::{way, wrapped};
+use crate::metric::period::{signed_difference, wrapped};
 use crate::metric::{GroundMetric, PointMetric};
+use crate::numeric::seed::Random;
 
 /// Rounds of Lloyd's algorithm; clusters of a tree need not be optimal.
 const ROUNDS: usize = 10;
 
 /// Vectors with their metric.
 #[derive(Clone, Copy)]
-pub(super) struct ComparedVectors<'a> {
+pub(crate) struct ComparedVectors<'a> {
     point_metric: PointMetric,
     dim: usize,
     vectors: &'a [f64],
@@ -21,15 +21,21 @@ pub(super) struct ComparedVectors<'a> {
 }
 
 impl<'a> ComparedVectors<'a> {
+    /// Creates vectors that need not be points of a metric.
+    pub(crate) fn new(
+        point_metric: PointMetric,
+        dim: usize,
+        vectors: &'a [f64],
+        halves: Option<&'a [f64]>,
+    ) -> Self {
+        Self { point_metric, dim, vectors, halves }
+    }
+
     /// Returns the vectors of a metric, if it has coordinates.
     pub(super) fn of(metric: &'a GroundMetric) -> Option<Self> {
         let (dim, vectors) = metric.vectors()?;
         let (point_metric, halves) = (metric.point_metric()?, metric.half_periods());
         Some(Self { point_metric, dim, vectors, halves })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.vectors.len() / self.dim
     }
 
     fn between(&self, x: &[f64], y: &[f64]) -> f64 {
@@ -40,8 +46,7 @@ impl<'a> ComparedVectors<'a> {
         &self.vectors[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Computes the mean of some vectors; for periodic coordinates, the mean of the shortest
-    /// differences to the first.
+    /// Computes the mean of some vectors; with periods, of the shortest differences to the first.
     fn mean(&self, members: &[usize]) -> Vec<f64> {
         // Relative to the first member, so that the mean of equal vectors is exact.
         let first = self.vector(members[0]);
@@ -49,7 +54,7 @@ impl<'a> ComparedVectors<'a> {
         let mut sums = vec![0.0; self.dim];
         for &m in members {
             for (k, &x) in self.vector(m).iter().enumerate() {
-                sums[k] += way(x, first[k], half(k));
+                sums[k] += signed_difference(x, first[k], half(k));
             }
         }
         let count = members.len() as f64;
@@ -73,7 +78,7 @@ pub(super) fn split(
     points: ComparedVectors<'_>,
     members: &[usize],
     k: usize,
-    rng: &mut Xoshiro256PlusPlus,
+    rng: &mut Random,
 ) -> Vec<Cluster> {
     let mut centers = seeds(points, members, k, rng);
     let dim = points.dim;
@@ -102,14 +107,19 @@ pub(super) fn split(
     parts.into_iter().filter(|part| !part.is_empty()).map(around).collect()
 }
 
-/// Draws centers by k-means++: each next center with probability proportional to its squared
-/// distance to those before.
-fn seeds(
+/// Splits members into up to k parts by k-means; returns the mean and the members of each.
+pub(crate) fn parts(
     points: ComparedVectors<'_>,
     members: &[usize],
     k: usize,
-    rng: &mut Xoshiro256PlusPlus,
-) -> Vec<f64> {
+    rng: &mut Random,
+) -> Vec<(Vec<f64>, Vec<usize>)> {
+    let parts = split(points, members, k, rng).into_iter();
+    parts.map(|part| (points.mean(&part.members), part.members)).collect()
+}
+
+/// Draws centers by k-means++, with probability proportional to the squared distance.
+fn seeds(points: ComparedVectors<'_>, members: &[usize], k: usize, rng: &mut Random) -> Vec<f64> {
     let dim = points.dim;
     let first = members[rng.random_range(0..members.len())];
     let mut centers = points.vector(first).to_vec();
@@ -137,7 +147,8 @@ fn seeds(
     centers
 }
 
-fn nearest(points: ComparedVectors<'_>, centers: &[f64], x: &[f64]) -> usize {
+/// Returns the first of the centers nearest to a vector.
+pub(crate) fn nearest(points: ComparedVectors<'_>, centers: &[f64], x: &[f64]) -> usize {
     let distances = centers.chunks_exact(points.dim).map(|center| points.between(x, center));
     let closer = |best: (usize, f64), next: (usize, f64)| if next.1 < best.1 { next } else { best };
     distances.enumerate().fold((0, f64::INFINITY), closer).0

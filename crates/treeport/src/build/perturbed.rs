@@ -1,19 +1,18 @@
-//! Forests from a metric: the linkage of its distances, and linkages of randomly perturbed
-//! distances.
+//! Forests from a metric: linkages of its distances and of randomly perturbed ones.
 
 use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
 use super::neighbors::{DistanceNoise, neighbors};
 use crate::error::Result;
-use crate::forest::Forest;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
-use crate::option_range::OptionRange;
-use crate::parallel;
+use crate::model::forest::Forest;
+use crate::numeric::scale;
+use crate::numeric::seed::{Random, generator, mixed};
+use crate::progress::tasks::BUILDING;
 use crate::progress::{Counter, Progress, State};
-use crate::seed::{Random, generator, mixed};
-use crate::steps::BUILDING;
+use crate::tools::option_range::OptionRange;
+use crate::tools::parallel;
 use crate::tree::Tree;
-use crate::units;
 use rand::RngExt;
 
 /// Options of [`perturbed`].
@@ -39,7 +38,6 @@ impl Default for PerturbedOptions {
 }
 
 impl PerturbedOptions {
-    /// Default options.
     pub(crate) const DEFAULT: Self =
         Self { n_trees: 16, linkage: Linkage::Average, noise: None, seed: 0 };
 
@@ -71,16 +69,14 @@ const USUAL_NOISE: f64 = 0.7;
 /// Number of point pairs from which the spread is estimated.
 const SPREAD_PAIRS: usize = 2_000;
 
-/// Computes the standard deviation of the logarithms of sampled positive distances, at most
-/// [`USUAL_NOISE`].
+/// Computes the spread of the logarithms of sampled distances, at most [`USUAL_NOISE`].
 fn usual_noise(metric: &GroundMetric) -> Result<f64> {
     if metric.points() < 2 {
         return Ok(0.0);
     }
-    let data = Labelled::of_points(metric, SPREAD_PAIRS, 0)?;
-    // Relative to the largest, so that distances times a power of two have bit for bit the same
-    // spread.
-    let unit = units::of_largest(data.distances().iter().copied());
+    let data = Labeled::of_points(metric, SPREAD_PAIRS, 0)?;
+    // Relative to the largest, so that a power of two as a factor changes no bit.
+    let unit = scale::of_largest(data.distances().iter().copied());
     let above = data.distances().iter().filter(|d| **d > 0.0);
     let logs: Vec<f64> = above.map(|d| (d / unit).ln()).collect();
     let count = logs.len().max(1) as f64;
@@ -109,7 +105,7 @@ const SMALL: usize = 1 << 22;
 /// `progress` counts trees.
 ///
 /// # Errors
-/// Invalid options; [`Error::Cancelled`](crate::Error::Cancelled) if `progress` cancels.
+/// Invalid options; [`Error::Canceled`](crate::Error::Canceled) if `progress` cancels.
 ///
 /// # Complexity
 /// [`linkage`](crate::build::linkage()) for every tree, with one copy of all distances at a time,
@@ -137,9 +133,9 @@ pub fn perturbed(
     let noise = options.noise.map_or_else(|| usual_noise(metric), Ok)?;
     let counter = Counter::new(BUILDING, options.n_trees, progress);
     // Within a tree, progress only checks for cancellation.
-    let check_cancelled = |_: &State<'_>| counter.add(0).is_ok();
+    let check_canceled = |_: &State<'_>| counter.add(0).is_ok();
     let grown = |k: usize| {
-        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &check_cancelled)?;
+        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &check_canceled)?;
         counter.add(1)?;
         Ok(tree)
     };
@@ -189,8 +185,7 @@ const FOREST: &str =
     "use the method `sliced-cluster` or neighbors linkage, which do not need all distances";
 
 impl DistanceNoise {
-    /// Iterates, without end, over the factors for the pairs of point `i` with later points; each
-    /// row has its own random stream.
+    /// Iterates, without end, over the factors of row `i`; each row has its own random stream.
     fn row(&self, i: usize) -> impl Iterator<Item = f64> + use<> {
         let mut rng = generator(mixed(self.seed, i as u64));
         let sigma = self.sigma;
@@ -199,7 +194,7 @@ impl DistanceNoise {
 }
 
 /// Draws two independent standard normal numbers (Box, Muller 1958).
-fn normals(rng: &mut Random) -> [f64; 2] {
+pub(crate) fn normals(rng: &mut Random) -> [f64; 2] {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     let (sin, cos) = (std::f64::consts::TAU * rng.random::<f64>()).sin_cos();
     [radius * cos, radius * sin]

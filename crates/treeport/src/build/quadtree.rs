@@ -21,12 +21,11 @@
 
 use rand::RngExt;
 
-use super::draft::TreeDraft;
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
-use crate::metric::period::wrapped;
-use crate::seed::generator;
-use crate::tree::Tree;
+use crate::metric::period::{bounding_box, wrapped};
+use crate::numeric::seed::generator;
+use crate::tree::{Tree, TreeDraft};
 
 /// Levels of cells: points closer than 2⁻⁵⁰ of the cube's side along every axis coincide.
 const LEVELS: u32 = 50;
@@ -84,14 +83,7 @@ struct Group {
 
 impl Grid {
     fn new(dim: usize, vectors: &[f64], shift: &[f64]) -> Self {
-        let mut low = vectors[..dim].to_vec();
-        let mut high = low.clone();
-        for x in vectors.chunks_exact(dim) {
-            for k in 0..dim {
-                low[k] = low[k].min(x[k]);
-                high[k] = high[k].max(x[k]);
-            }
-        }
+        let (low, high) = bounding_box(dim, vectors.chunks_exact(dim));
         let spread = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
         let cells = (1u64 << LEVELS) as f64;
         // Without spread all points share a cell.
@@ -125,12 +117,16 @@ impl Grid {
         let members = &mut order[group.begin..group.end];
         let parent = group.above.map(|(node, _)| node);
         if let [point] = members {
-            return draft.leaf(parent, self.length(group.above, None), *point);
+            draft.leaf(parent, self.length(group.above, None), *point);
+            return;
         }
         let differing = self.differing(members);
         if differing == 0 {
             let node = draft.inner(parent, self.length(group.above, None));
-            return members.iter().for_each(|&point| draft.leaf(Some(node), 0.0, point));
+            for &point in &*members {
+                draft.leaf(Some(node), 0.0, point);
+            }
+            return;
         }
         let bit = differing.ilog2();
         let level = LEVELS - bit - 1;

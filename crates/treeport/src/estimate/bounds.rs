@@ -3,11 +3,11 @@
 use super::{ComparedPairs, Estimator, PLANS_CROSSING, SingleLinkage, in_parallel, is_above};
 use crate::accuracy::{Accuracy, Level, Question};
 use crate::error::Result;
-use crate::flow::FlowPlans;
-use crate::measure::{Measure, Measures, rescaled};
+use crate::measures::{Measure, Measures, rescaled};
 use crate::metric::{Norm, PointMetric};
+use crate::model::flow::FlowPlans;
+use crate::numeric::rounding::{INTERVAL, double};
 use crate::progress::{Progress, silent};
-use crate::rounding::{INTERVAL, double};
 use crate::solve::{Aim, Problem, exact};
 use crate::tree::{Coupling, TreePotentials};
 
@@ -35,7 +35,7 @@ impl Interval {
 
 /// A value with certified bounds, of the requested accuracy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct CertifiedEstimate {
     /// Calibrated estimate: a combination of the bounds if both are more informative than a tree,
     /// otherwise clamped to the interval.
     pub value: f64,
@@ -45,14 +45,15 @@ pub struct Answer {
     pub level: Level,
 }
 
+/// Former name of [`CertifiedEstimate`].
+#[deprecated(since = "0.4.0", note = "renamed to `CertifiedEstimate`")]
+pub type Answer = CertifiedEstimate;
+
 impl Estimator {
     /// Computes an interval that contains W₁. Higher levels have narrower intervals, except for
     /// pairs on which trees are more informative than a few sweeps.
     ///
     /// At [`Level::Tree`] the upper bound is the cost of the first tree's plan.
-    ///
-    /// # Errors
-    /// See [`Estimator::distance`].
     pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         self.check(a, b)?;
         Ok(self.answer(level, f64::INFINITY, a, b)?.interval)
@@ -63,16 +64,13 @@ impl Estimator {
     ///
     /// Bounds need more work than a value, so more of the pairs are solved exactly than by
     /// [`Estimator::pairs`].
-    ///
-    /// # Errors
-    /// See [`Estimator::pairs`] and [`Estimator::within`].
     pub fn answers(
         &self,
         accuracy: Accuracy,
         measures: &Measures,
         pairs: &[(usize, usize)],
         progress: &Progress<'_>,
-    ) -> Result<Vec<Answer>> {
+    ) -> Result<Vec<CertifiedEstimate>> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
         self.all_answers(accuracy, ComparedPairs::Of(measures, pairs), progress)
@@ -80,16 +78,13 @@ impl Estimator {
 
     /// Computes [`Estimator::answers`] for measure `i` of `a` and measure `i` of `b`, for every
     /// `i`.
-    ///
-    /// # Errors
-    /// See [`Estimator::paired`] and [`Estimator::within`].
     pub fn paired_answers(
         &self,
         accuracy: Accuracy,
         a: &Measures,
         b: &Measures,
         progress: &Progress<'_>,
-    ) -> Result<Vec<Answer>> {
+    ) -> Result<Vec<CertifiedEstimate>> {
         self.check_paired(a, b)?;
         self.all_answers(accuracy, ComparedPairs::Both(a, b), progress)
     }
@@ -99,7 +94,7 @@ impl Estimator {
         accuracy: Accuracy,
         rows: ComparedPairs<'_>,
         progress: &Progress<'_>,
-    ) -> Result<Vec<Answer>> {
+    ) -> Result<Vec<CertifiedEstimate>> {
         accuracy.check_for(Question::Estimate)?;
         let uses_trees = match accuracy {
             Accuracy::Level(level) => level <= Level::Flow,
@@ -125,13 +120,23 @@ impl Estimator {
     ///
     /// # Errors
     /// A tolerance that is negative or not a number; see also [`Estimator::distance`].
-    pub fn within(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+    pub fn within(
+        &self,
+        tolerance: f64,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<CertifiedEstimate> {
         Accuracy::Within(tolerance).check_for(Question::Estimate)?;
         self.check(a, b)?;
         self.lowest(tolerance, a, b)
     }
 
-    fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+    fn lowest(
+        &self,
+        tolerance: f64,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<CertifiedEstimate> {
         if self.plans_may_suffice(tolerance)
             && let Some(answer) = self.by_plans(tolerance, a, b)?
         {
@@ -151,7 +156,12 @@ impl Estimator {
 
     /// Computes the flow level with the bounds that need no more distances than it does; `None` if
     /// that does not meet the tolerance or costs more than sweeps.
-    fn by_plans(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Answer>> {
+    fn by_plans(
+        &self,
+        tolerance: f64,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Option<CertifiedEstimate>> {
         let level = Level::Flow;
         let (n, m) = self.moving(a, b);
         if self.shortcut && !is_above(PLANS_CROSSING, self.model()?.trees().len(), (n, m)) {
@@ -169,7 +179,11 @@ impl Estimator {
             Level::Tree => self.value_by(by, a, b)?.value,
             _ => self.scaled(level, self.flow_value(&flow)?).value,
         };
-        Ok(Some(Answer { value: value.clamp(interval.lower, interval.upper), interval, level }))
+        Ok(Some(CertifiedEstimate {
+            value: value.clamp(interval.lower, interval.upper),
+            interval,
+            level,
+        }))
     }
 
     /// Computes a value and an interval at one level, as narrow as `tolerance` if possible.
@@ -179,14 +193,14 @@ impl Estimator {
         tolerance: f64,
         a: &Measure<'_>,
         b: &Measure<'_>,
-    ) -> Result<Answer> {
+    ) -> Result<CertifiedEstimate> {
         // If the totals differ a little, the right-hand side is rescaled, as for transport.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if self.is_small(level, true, a, b) {
             let exact = Problem::new(&self.metric, a, b).answer(&Aim::value(), &silent)?;
             let interval = interval_with_slack(exact.lower, exact.upper);
-            return Ok(Answer { value: exact.upper, interval, level: Level::Exact });
+            return Ok(CertifiedEstimate { value: exact.upper, interval, level: Level::Exact });
         }
         let by = self.calibration.levels[level as usize];
         let (value, interval) = match level {
@@ -208,10 +222,15 @@ impl Estimator {
             }
         };
         let value = if by == level { value } else { self.value_by(by, a, b)?.value };
-        Ok(Answer { value: value.clamp(interval.lower, interval.upper), interval, level })
+        Ok(CertifiedEstimate {
+            value: value.clamp(interval.lower, interval.upper),
+            interval,
+            level,
+        })
     }
 
-    /// Returns the bounds of the trees' plans, with the lower bounds that need no plan.
+    /// Returns an interval: its upper end is the cheapest tree plan, its lower end the better of
+    /// the single-linkage and centroid bounds.
     pub(super) fn plans_interval(
         &self,
         flow: &FlowPlans,
@@ -247,8 +266,7 @@ impl Estimator {
         Ok(TreePotentials::mean(model.trees(), weights, a, b))
     }
 
-    /// Returns the cost of a plan, plus the largest rounding error of its masses over its longest
-    /// move.
+    /// Returns the cost of a plan, plus the rounding error of its masses over its longest move.
     fn cost_above(&self, plan: &Coupling) -> f64 {
         let mut longest = 0.0f64;
         let cost = plan.cost(|i, j| {

@@ -3,13 +3,13 @@
 use super::{ComparedPairs, Estimator, Interval, Statistic, in_parallel};
 use crate::accuracy::Level;
 use crate::error::{Error, Result};
-use crate::labelled::Labelled;
-use crate::measure::Measure;
+use crate::labeled::Labeled;
+use crate::labeled::score::relative_errors;
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
 use crate::model::Model;
+use crate::progress::tasks::CALIBRATING;
 use crate::progress::{Progress, State};
-use crate::score::relative_errors;
-use crate::steps::CALIBRATING;
 
 /// Calibration of the levels by labels: a few numbers to be stored with a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,19 +20,16 @@ pub struct Calibration {
     pub levels: [Level; 4],
     /// Statistic of the flow level over the costs of plans.
     pub statistic: Statistic,
-    /// Smallest tolerance that is worth a try at the flow level: plans and the bounds that need few
-    /// distances meet it for half of the pairs.
+    /// Smallest tolerance for a try at the flow level, which half of the pairs then meet.
     pub flow_width: f64,
-    /// Weights of the lower and upper bound in the value at the flow level, if both are computed;
-    /// `None` without labels.
+    /// Weights of both bounds in the value at the flow level; `None` without labels.
     pub flow_blend: Option<[f64; 2]>,
     /// Weights of the lower and upper bound in the value at the level of arcs.
     pub arcs_blend: [f64; 2],
 }
 
 impl Default for Calibration {
-    /// Returns raw values, and the middle of the bounds of arcs; plans alone are seldom certified
-    /// to be within 0.03.
+    /// Returns raw values, and the middle of the bounds of arcs; plans alone are too wide.
     fn default() -> Self {
         let (factors, levels) = ([1.0; 4], Level::ALL);
         let (flow_blend, arcs_blend) = (None, [0.5; 2]);
@@ -42,8 +39,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Completes a stored calibration. Without `blend` it is from a version with another definition
-    /// of arcs, whose factor and level are then reset.
+    /// Completes a stored calibration; an old one without `blend` has its arcs level reset.
     #[must_use]
     pub fn with_arcs_blend(mut self, blend: Option<[f64; 2]>) -> Self {
         let (arcs, new) = (Level::Arcs as usize, Self::default());
@@ -82,8 +78,7 @@ impl Calibration {
     }
 }
 
-/// Number of labels that suffices for [`calibration`]: a factor is a median, and more labels would
-/// hardly change it.
+/// Number of labels for [`calibration`]: more would hardly change a factor, a median.
 const ENOUGH_LABELS: usize = 100;
 
 /// Number of nodes of a graph above which distances take too long for a calibration.
@@ -93,13 +88,10 @@ const FEW_NODES: usize = 5_000;
 ///
 /// It uses at most 100 of the labels, evenly spaced; on a graph of more than 5,000 nodes it
 /// calibrates the trees alone.
-///
-/// # Errors
-/// See [`Estimator::calibrated`].
 pub fn calibration(
     metric: &GroundMetric,
     model: &Model,
-    data: &Labelled,
+    data: &Labeled,
     progress: &Progress<'_>,
 ) -> Result<Calibration> {
     let few = metric.points() <= FEW_NODES;
@@ -137,12 +129,12 @@ impl Estimator {
     /// above `highest`, which are most of the work, are skipped.
     ///
     /// # Errors
-    /// Measures that do not fit the metric; [`Error::Cancelled`] if `progress`, which counts labels
+    /// Measures that do not fit the metric; [`Error::Canceled`] if `progress`, which counts labels
     /// once for each level, cancels.
     pub fn calibrated(
         mut self,
         highest: Level,
-        data: &Labelled,
+        data: &Labeled,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         data.measures().check_points(self.metric.points())?;
@@ -183,9 +175,8 @@ impl Estimator {
         Ok(self)
     }
 
-    /// Returns the raw values of the flow level, 0 where it is exact; sets its statistic, width and
-    /// weights, from one computation of the plans.
-    fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<Vec<f64>> {
+    /// Returns raw values of the flow level, 0 where it is exact; sets its other constants.
+    fn calibrate_flow(&mut self, data: &Labeled, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.below(progress)?;
         let weights = self.model()?.weights();
         let evaluate = |a: &Measure<'_>, b: &Measure<'_>| {
@@ -220,11 +211,10 @@ impl Estimator {
         Ok(if by_mean { mean } else { least })
     }
 
-    /// Returns raw and calibrated values of the level of arcs, 0 where it is exact; sets its
-    /// weights of the bounds.
+    /// Returns raw and calibrated values of arcs, 0 where exact; sets the weights of its bounds.
     fn calibrate_arcs(
         &mut self,
-        data: &Labelled,
+        data: &Labeled,
         progress: &Progress<'_>,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let evaluate = |a: &Measure<'_>, b: &Measure<'_>| {
@@ -245,7 +235,7 @@ impl Estimator {
 }
 
 /// Multiplies raw values by their one factor.
-fn scaled(raw: &[f64], data: &Labelled) -> Vec<f64> {
+fn scaled(raw: &[f64], data: &Labeled) -> Vec<f64> {
     let factor = data.factor(raw);
     raw.iter().map(|raw| factor * raw).collect()
 }
@@ -279,7 +269,7 @@ fn blend(intervals: &[Option<Interval>], labels: &[f64]) -> Option<[f64; 2]> {
 const FEW_LABELS: i32 = 10;
 
 /// Computes the mean relative error of values over the labels for which `others` are above 0.
-fn error_where(others: &[f64], values: &[f64], data: &Labelled) -> f64 {
+fn error_where(others: &[f64], values: &[f64], data: &Labeled) -> f64 {
     let informative =
         others.iter().zip(values).zip(data.distances()).filter(|((other, _), _)| **other > 0.0);
     let (values, labels): (Vec<f64>, Vec<f64>) =

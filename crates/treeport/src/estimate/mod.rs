@@ -34,6 +34,8 @@
 //!
 //! Each bound is lowered (raised) by more than the largest rounding error.
 
+#![expect(clippy::missing_errors_doc, reason = "errors are those of `Estimator::distance`")]
+
 mod bounds;
 mod calibrate;
 
@@ -42,26 +44,29 @@ use std::sync::{Arc, OnceLock};
 use crate::accuracy::Level;
 use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
-use crate::flow::{FlowPlans, ground_distances};
-use crate::measure::{Measure, Measures, check_balance};
+use crate::measures::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::parallel;
+use crate::model::flow::{FlowPlans, ground_distances};
+use crate::progress::tasks::SOLVING;
 use crate::progress::{Counter, Progress, silent};
 use crate::solve::route::is_quick_on_edges;
 use crate::solve::{Aim, Problem, exact};
-use crate::steps::SOLVING;
+use crate::tools::parallel;
 use crate::tree::{Coupling, Tree, surpluses};
 
-pub use bounds::{Answer, Interval};
+pub use crate::model::flow;
+#[allow(deprecated, reason = "a former name")]
+#[doc(hidden)]
+pub use bounds::Answer;
+pub use bounds::{CertifiedEstimate, Interval};
 pub use calibrate::{Calibration, calibration};
 
 /// Statistic of the flow level over the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Statistic {
-    /// Minimum, also over a plan that takes the shortest moves of all trees first: the tightest
-    /// upper bound.
+    /// Minimum, also over a plan of the shortest moves of all trees: the tightest upper bound.
     #[default]
     Least,
     /// Mean over trees, which sometimes follows W₁ more closely once calibrated.
@@ -109,8 +114,7 @@ pub struct Estimator {
     shortcut: bool,
 }
 
-/// Largest number of coordinates of point pairs compared for bounds, about a second's work: 30,000
-/// points in the plane, 2,500 in R³⁰⁰.
+/// Largest number of compared coordinates, a second's work: 30,000 points in the plane.
 const MOST_COMPARED: f64 = 2e9;
 
 /// Single linkage, whose distances never exceed the metric's.
@@ -211,9 +215,6 @@ impl Estimator {
     }
 
     /// Computes the cheapest plan of the flow level: of one tree, or merged from all.
-    ///
-    /// # Errors
-    /// See [`Estimator::distance`].
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
         self.check(a, b)?;
         Ok(self.flow(a, b)?.cheapest())
@@ -232,7 +233,7 @@ impl Estimator {
     /// Estimates W₁ of many pairs, in parallel; the same for any number of threads.
     ///
     /// # Errors
-    /// See [`Estimator::distance`]; [`Error::Cancelled`] if `progress` cancels.
+    /// See [`Estimator::distance`]; [`Error::Canceled`] if `progress` cancels.
     pub fn pairs(
         &self,
         level: Level,
@@ -334,8 +335,7 @@ impl Estimator {
         Estimate { value, raw, exact: level == Level::Exact }
     }
 
-    /// Returns whether the exact solver is at least as fast as the level, with or without its
-    /// bounds.
+    /// Returns whether the exact solver is at least as fast as the level, with or without bounds.
     fn is_small(&self, level: Level, bounds: bool, a: &Measure<'_>, b: &Measure<'_>) -> bool {
         let crossing = match level {
             Level::Tree => return false,
@@ -418,7 +418,7 @@ fn in_parallel<T: Send>(
 }
 
 /// Crossover of the exact solver and the flow of K trees from n to m points: they are equally fast
-/// where n·m is this many times K·(n + m), 48 points each for 16 trees. In `bench estimate`, in
+/// where n·m is this many times K·(n + m), 48 points each for 16 trees. On one thread, in
 /// R^300, the flow is 0.9 times as fast at 30 points, 1.7 to 2.0 times at 100, 5 at 300, 17 at
 /// 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at 50 points.
 const FLOW_CROSSING: f64 = 1.5;

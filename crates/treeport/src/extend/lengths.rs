@@ -3,28 +3,32 @@
 use rand::seq::{SliceRandom, index};
 
 use super::Extension;
-use crate::condensed::{pair_number, pairs_of};
 use crate::error::Result;
 use crate::fit::fit_new_edges;
-use crate::labelled::Labelled;
-use crate::measure::Measures;
+use crate::labeled::Labeled;
+use crate::measures::Measures;
 use crate::metric::GroundMetric;
+use crate::metric::condensed::{pair_number, pairs_of};
 use crate::model::Model;
+use crate::numeric::seed::{Random, generator, mixed};
 use crate::progress::Progress;
-use crate::seed::{Random, generator, mixed};
 use crate::tree::Tree;
 
-/// Smallest number of random pairs of each kind, and smallest number of pairs with each new point.
+/// Smallest number of random pairs of each kind.
 const LEAST_PAIRS: usize = 96;
+
+/// Smallest mean number of pairs in which a new point is drawn.
 const TIMES_DRAWN: usize = 4;
 
 /// Largest support of a random measure.
 const MOST_SUPPORT: usize = 128;
 
-/// Largest number of pairs of given measures, and largest sum of products of support sizes: a
-/// second or two.
+/// Largest number of pairs of given measures.
 const MOST_PAIRS: usize = 500;
+
+/// Largest sum of products of support sizes over these pairs: a second or two of solving.
 const MOST_WORK: usize = 20_000_000;
+
 /// Number of pairs of given measures that are solved regardless of their size.
 const FEWEST_PAIRS: usize = 24;
 
@@ -50,15 +54,14 @@ pub(super) fn fitted(
     }
 }
 
-/// Computes exact distances of given measures on new points, to each other and to the other
-/// measures.
+/// Computes exact distances of given measures on new points to each other and to the others.
 fn given(
     measures: &Measures,
     old: usize,
     metric: &GroundMetric,
     seed: u64,
     progress: &Progress<'_>,
-) -> Result<Option<Labelled>> {
+) -> Result<Option<Labeled>> {
     let is_new =
         |row: usize| measures.row(row).support().iter().any(|&point| point as usize >= old);
     let (new, others): (Vec<usize>, Vec<usize>) = (0..measures.len()).partition(|&row| is_new(row));
@@ -80,13 +83,12 @@ fn given(
     if pairs.is_empty() {
         return Ok(None);
     }
-    let data = Labelled::solve(metric, measures, pairs, progress)?;
+    let data = Labeled::solve(metric, measures, pairs, progress)?;
     balanced(&data, is_new).map(Some)
 }
 
-/// Repeats labels between two new measures if they are few, until they are every third label, but
-/// each at most [`MOST_REPEATS`] times.
-fn balanced(data: &Labelled, is_new: impl Fn(usize) -> bool) -> Result<Labelled> {
+/// Repeats labels of two new measures, at most [`MOST_REPEATS`] times, until a third are.
+fn balanced(data: &Labeled, is_new: impl Fn(usize) -> bool) -> Result<Labeled> {
     let is_among = |&p: &usize| is_new(data.pairs()[p].0) && is_new(data.pairs()[p].1);
     let among: Vec<usize> = (0..data.len()).filter(is_among).collect();
     let wanted = (data.len() - among.len()) / 2;
@@ -94,7 +96,7 @@ fn balanced(data: &Labelled, is_new: impl Fn(usize) -> bool) -> Result<Labelled>
     let order: Vec<usize> =
         (0..data.len()).chain(std::iter::repeat_n(among, repeats).flatten()).collect();
     let pairs = order.iter().map(|&p| data.pairs()[p]).collect();
-    Labelled::new(data.measures(), pairs, order.iter().map(|&p| data.distances()[p]).collect())
+    Labeled::new(data.measures(), pairs, order.iter().map(|&p| data.distances()[p]).collect())
 }
 
 /// Draws at most `most` pairs i < j of numbers below `n`.
@@ -113,15 +115,14 @@ fn across(
     index::sample(rng, n * m, (n * m).min(most)).into_iter().map(move |k| (k / m, k % m))
 }
 
-/// Draws measures of the requested size; if that exceeds the number of new points, also smaller
-/// ones that are entirely on new points.
+/// Draws measures of the requested size, and smaller ones entirely on new points.
 fn drawn(
     larger: &Model,
     old: usize,
     metric: &GroundMetric,
     extension: &Extension,
     progress: &Progress<'_>,
-) -> Result<Option<Labelled>> {
+) -> Result<Option<Labeled>> {
     let half = (metric.points() - old) / 2;
     let size = extension.support.clamp(1, MOST_SUPPORT).min(old / 2);
     if size == 0 {
@@ -145,18 +146,18 @@ fn drawn_at(
     metric: &GroundMetric,
     seed: u64,
     progress: &Progress<'_>,
-) -> Result<Labelled> {
+) -> Result<Labeled> {
     let new = metric.points() - old;
     let mut draw = Draw { old, new, size, rng: generator(seed) };
-    let on_old = draw.labelled(metric, &[(LEAST_PAIRS, [0, 0])], progress)?;
+    let on_old = draw.labeled(metric, &[(LEAST_PAIRS, [0, 0])], progress)?;
     let found = larger.pairs(on_old.measures(), on_old.pairs(), progress)?;
     let scale = on_old.factor(&found).recip();
     let count = LEAST_PAIRS.max((TIMES_DRAWN * new).div_ceil(size));
     let kinds =
         [(count, [size.min(new.div_ceil(2)), size.min(new / 2)]), (count, [size.min(new), 0])];
-    let data = draw.labelled(metric, &kinds, progress)?;
+    let data = draw.labeled(metric, &kinds, progress)?;
     let labels = data.distances().iter().map(|d| scale * d).collect();
-    Labelled::new(data.measures(), data.pairs().to_vec(), labels)
+    Labeled::new(data.measures(), data.pairs().to_vec(), labels)
 }
 
 /// Generator of random measures of one size.
@@ -168,21 +169,20 @@ struct Draw {
 }
 
 impl Draw {
-    /// Draws pairs of each kind and computes their exact distances; a kind has the number of new
-    /// points on each side.
-    fn labelled(
+    /// Draws pairs of each kind, by the new points on each side, and solves their distances.
+    fn labeled(
         &mut self,
         metric: &GroundMetric,
         kinds: &[(usize, [usize; 2])],
         progress: &Progress<'_>,
-    ) -> Result<Labelled> {
+    ) -> Result<Labeled> {
         let pairs = kinds.iter().flat_map(|&(count, kind)| std::iter::repeat_n(kind, count));
         let rows: Vec<Vec<usize>> = pairs.flat_map(|kind| self.pair(kind)).collect();
         let mass = 1.0 / self.size as f64;
         let entries = rows.iter().map(|row| row.iter().map(|&point| (point, mass)));
         let measures = Measures::from_rows(self.old + self.new, entries)?;
         let pairs = (0..rows.len() / 2).map(|k| (2 * k, 2 * k + 1)).collect();
-        Labelled::solve(metric, &measures, pairs, progress)
+        Labeled::solve(metric, &measures, pairs, progress)
     }
 
     /// Draws the points of two disjoint measures.

@@ -4,13 +4,13 @@
 //! goes up one leaf edge and down another. New leaves need similar lengths, and must be attached at
 //! similar places. Three steps:
 //!
-//! 1. **Links** (`links`): each new point x is attached beside a leaf y, old or new, with the least
-//!    D(x, y) − ½ r(y), where r is the mean distance to 64 old points. The nearest y alone would
-//!    too often be a central one (a hub): central leaves have short edges, and two new measures
-//!    would be attached at the same few places and cancel.
-//! 2. **Twins** (`twins`): x gets the parent of y and an edge as long as that of y, plus the
-//!    difference in mean distance, r(x) − r(y), at the tree's scale. If x is nearer than the length
-//!    of y's edge, it is attached to that edge.
+//! 1. **Nearest leaves** (`nearest_leaves`): each new point x is attached beside the leaf y, old or
+//!    new, with the least D(x, y) − ½ r(y), where r is the mean distance to 64 old points. Without
+//!    r, y would too often be central (a hub): central leaves have short edges, and two new
+//!    measures would be attached at the same few places and cancel.
+//! 2. **Placement** (`placement`): x gets the parent of y and an edge as long as that of y, plus
+//!    the difference in mean distance, r(x) − r(y), at the tree's scale. If x is nearer than the
+//!    length of y's edge, it is attached to that edge.
 //! 3. **Lengths** (`lengths`): the new edges are fitted to exact distances of measures. If measures
 //!    are given ([`Extension::measures`]) these are the labels. Otherwise measures are drawn at
 //!    random, on new and on old points, and the labels are multiplied by the model's factor for
@@ -46,8 +46,8 @@
 //! | each at its best place near its nearest old leaf ([`Tree::place`](crate::Tree::place)) | −0.12 | −0.27 | 0.12, 0.27 |
 //! | the same among new leaves, too | −0.13 | −0.29 | 0.13, 0.29 |
 //! | with distances replaced by what old pairs of such a distance have in the tree | −0.05 | −0.17 | 0.05, 0.17 |
-//! | twins of the nearest leaf | −0.08 | −0.17 | 0.08, 0.17 |
-//! | twins by D − ½ r, edges of their twins | −0.015 | −0.031 | 0.023, 0.039 |
+//! | at the parent of the nearest leaf, with its edge length | −0.08 | −0.17 | 0.08, 0.17 |
+//! | the same for the leaf with the least D − ½ r | −0.015 | −0.031 | 0.023, 0.039 |
 //! | the same, edges longer by r(x) − r(y) | −0.005 | −0.011 | 0.019, 0.027 |
 //! | and fitted to random measures of 64 points | −0.010 | −0.023 | 0.021, 0.030 |
 //! | and fitted to the measures themselves | 0.000 | −0.006 | 0.017, 0.011 |
@@ -59,16 +59,16 @@
 //! errors for every size of measures, which no factor can correct.
 
 mod lengths;
-mod links;
-mod twins;
+mod nearest_leaves;
+mod placement;
 
-use links::Neighborhood;
+use nearest_leaves::Neighborhood;
 
 use crate::error::{Error, Result};
-use crate::forest::Forest;
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::metric::GroundMetric;
 use crate::model::Model;
+use crate::model::forest::Forest;
 use crate::progress::Progress;
 use crate::tree::Tree;
 
@@ -79,8 +79,7 @@ pub struct Extension {
     /// Measures on all points, old and new, to which the edges are fitted: those on new points are
     /// solved against the others and each other. By default, measures are drawn at random.
     pub measures: Option<Measures>,
-    /// Support size of random measures, which should be close to that of later queries (default:
-    /// 32).
+    /// Support size of random measures, close to that of later queries (default: 32).
     pub support: usize,
     /// Seed of the random measures (default: 0).
     pub seed: u64,
@@ -98,7 +97,7 @@ impl Model {
     ///
     /// # Errors
     /// Fewer points than in the model; distances that are not finite; measures on other points or
-    /// of unequal masses; [`Error::Cancelled`].
+    /// of unequal masses; [`Error::Canceled`].
     ///
     /// # Complexity
     /// O(M·(N + M)) distances for M new points and N old ones, some hundred exact distances of
@@ -134,8 +133,8 @@ impl Model {
         }
         metric.prepare(progress)?;
         let neighborhood = Neighborhood::new(metric, old)?;
-        let links = neighborhood.links(progress)?;
-        let attached = |tree: &Tree| twins::attach_all(tree, &neighborhood, &links);
+        let leaves = neighborhood.nearest_leaves(progress)?;
+        let attached = |tree: &Tree| placement::attach_all(tree, &neighborhood, &leaves);
         let trees = self.trees().iter().map(attached).collect::<Result<Vec<_>>>()?;
         let larger = self.of_trees(trees)?;
         self.of_trees(lengths::fitted(self, &larger, metric, extension, progress)?)

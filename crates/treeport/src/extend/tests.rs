@@ -6,10 +6,10 @@ use rand::RngExt;
 use super::*;
 use crate::build::{Linkage, linkage};
 use crate::fit::{FitOptions, fit};
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::metric::PointMetric;
+use crate::numeric::seed::{Random, generator};
 use crate::progress::silent;
-use crate::seed::{Random, generator};
 
 fn euclidean(dim: usize, at: &[f64]) -> GroundMetric {
     GroundMetric::from_points(dim, at.to_vec(), PointMetric::Euclidean).unwrap()
@@ -58,7 +58,7 @@ proptest! {
     fn links_are_the_least_of_all_that_came_before((at, old) in scenes()) {
         let metric = euclidean(2, &at);
         let among = Neighborhood::new(&metric, old).unwrap();
-        let links = among.links(&silent).unwrap();
+        let links = among.nearest_leaves(&silent).unwrap();
         let mut placed: Vec<usize> = (0..old).collect();
         for link in &links {
             let distance = |y: usize| metric.distance(link.point, y);
@@ -166,10 +166,10 @@ fn trial(count: usize, apart: f64, seed: u64) -> [Errors; 2] {
     };
     let (metric, measures) = (euclidean(dim, &at), measures_of(count));
     let first = euclidean(dim, &at[..old * size * dim]);
-    let data = Labelled::sample(&first, &measures_of(old), 300, 0, &silent).unwrap();
+    let data = Labeled::sample(&first, &measures_of(old), 300, 0, &silent).unwrap();
     let model = fit(&first, Some(&data), &FitOptions::default(), &silent).unwrap().model;
     let pairs: Vec<(usize, usize)> = (0..count).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
-    let exact = Labelled::solve(&metric, &measures, pairs.clone(), &silent).unwrap();
+    let exact = Labeled::solve(&metric, &measures, pairs.clone(), &silent).unwrap();
     [None, Some(measures.clone())].map(|given| {
         let extension = Extension { measures: given, support: size, seed: 0 };
         let larger = model.extended_on(&metric, &extension, &silent).unwrap();

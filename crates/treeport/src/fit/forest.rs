@@ -4,15 +4,15 @@ use super::edges::{EdgeOptions, choose_together, fit_labels_as, fit_together_at}
 use super::stages::{LAST_DIGITS, distances_of_points, error_after_factor, improves, margin};
 use super::weights::{TreeWeightOptions, weighted};
 use crate::error::{Error, Result};
-use crate::forest::Forest;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
+use crate::labeled::score::relative_errors;
 use crate::learn::{LearnOptions, Learned, learn, learn_judged};
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::model::forest::Forest;
+use crate::numeric::seed::{generator, mixed};
+use crate::progress::tasks::{LEARNING, POINTS};
 use crate::progress::{Counter, Progress, State, silent};
-use crate::score::relative_errors;
-use crate::seed::{generator, mixed};
-use crate::steps::{LEARNING, POINTS};
+use crate::tools::parallel;
 use crate::tree::Tree;
 
 /// Learns each tree of a forest from labels independently ([`learn`](learn())).
@@ -21,13 +21,13 @@ use crate::tree::Tree;
 /// its best state. Weights are unchanged. `progress` counts steps over all trees.
 ///
 /// # Errors
-/// See [`learn`](learn()); [`Error::Cancelled`] if `progress` cancels.
+/// See [`learn`](learn()); [`Error::Canceled`] if `progress` cancels.
 ///
 /// # Complexity
 /// [`learn`](learn()) for every tree; the result does not depend on the number of threads.
 pub fn learned(
     forest: &Forest,
-    data: &Labelled,
+    data: &Labeled,
     options: &LearnOptions,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
@@ -54,7 +54,7 @@ fn learn_each(
         let counts = |_: &State<'_>| counter.add(1).is_ok();
         let learned = learned(tree, &options, &counts)?;
         // A tree whose heights diverged is kept; only cancellation is an error.
-        if counter.is_stopped() { Err(Error::Cancelled) } else { Ok(learned.tree) }
+        if counter.is_stopped() { Err(Error::Canceled) } else { Ok(learned.tree) }
     };
     let trees = parallel::try_map(forest.trees().len(), |k| fitted((k, &forest.trees()[k])));
     // Weights are not normalized again, which would round them.
@@ -73,7 +73,7 @@ fn learn_each(
 pub(super) fn stages(
     forest: &Forest,
     metric: &GroundMetric,
-    data: &Labelled,
+    data: &Labeled,
     (learn, edges): (&LearnOptions, &EdgeOptions),
     progress: &Progress<'_>,
 ) -> Result<Forest> {
@@ -86,20 +86,19 @@ pub(super) fn stages(
     let weights = TreeWeightOptions { seed: learn.seed, ..Default::default() };
     if !parts.0.is_all_zero() && !parts.1.is_all_zero() {
         let apart = weighted_or_not(&forest, &parts.0, &weights, progress)?;
-        let (together, shrinkage) = choose_together(&forest, &parts, progress)?;
+        let (together, shrinkage) = choose_together(&forest, None, &parts, progress)?;
         let (before, after) = (errors(&apart, &parts.1)?, errors(&together, &parts.1)?);
         if improves(&before, &after, margin(data.len())) {
-            return fit_together_at(&forest, shrinkage, data, progress);
+            return fit_together_at(&forest, None, shrinkage, data, progress);
         }
     }
     weighted(&forest, data, &weights, progress)
 }
 
-/// Returns the weighted forest, or the forest unchanged if its trees see no difference in the
-/// labels.
+/// Returns the weighted forest, or the unchanged one if its trees cannot be told apart.
 fn weighted_or_not(
     forest: &Forest,
-    data: &Labelled,
+    data: &Labeled,
     options: &TreeWeightOptions,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
@@ -109,7 +108,7 @@ fn weighted_or_not(
     }
 }
 
-fn errors(forest: &Forest, data: &Labelled) -> Result<Vec<f64>> {
+fn errors(forest: &Forest, data: &Labeled) -> Result<Vec<f64>> {
     let predicted = forest.pairs(data.measures(), data.pairs(), &silent)?;
     Ok(relative_errors(&predicted, data.distances()))
 }
@@ -119,16 +118,16 @@ fn errors(forest: &Forest, data: &Labelled) -> Result<Vec<f64>> {
 fn fitted_to_points(
     forest: &Forest,
     metric: &GroundMetric,
-    data: &Labelled,
+    data: &Labeled,
     edges: &EdgeOptions,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
     let Some(points) = distances_of_points(metric, edges)? else { return Ok(forest.clone()) };
     let counter = Counter::new(POINTS, forest.trees().len(), progress);
     // Within a tree, progress only checks for cancellation.
-    let check_cancelled = |_: &State<'_>| counter.add(0).is_ok();
+    let check_canceled = |_: &State<'_>| counter.add(0).is_ok();
     let fitted = |tree: &Tree| {
-        let fitted = fit_labels_as(POINTS, tree, &points, edges, &check_cancelled)?.tree;
+        let fitted = fit_labels_as(POINTS, tree, &points, edges, &check_canceled)?.tree;
         counter.add(1)?;
         let (before, after) = (error_after_factor(tree, data)?, error_after_factor(&fitted, data)?);
         Ok(if after < before * (1.0 - LAST_DIGITS) { fitted } else { tree.clone() })

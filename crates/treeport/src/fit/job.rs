@@ -6,14 +6,15 @@ use std::ops::RangeInclusive;
 use super::edges::{fit_labels, fit_points};
 use super::options::{FitOptions, Start};
 use super::stages::stages;
-use super::{Fit, forest, weights};
+use super::{Fit, forest, slices, weights};
 use crate::build::{self, Linkage, Splitting, cluster_tree, linkage, quadtree};
 use crate::error::Result;
-use crate::forest::Forest;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::learn::{LearnOptions, resume};
 use crate::metric::GroundMetric;
 use crate::model::Model;
+use crate::model::forest::Forest;
+use crate::numeric::seed::generator;
 use crate::progress::Progress;
 use crate::tree::Tree;
 
@@ -22,23 +23,23 @@ use super::method::Method;
 /// Checked arguments of [`fit`](super::fit()).
 pub(super) struct FitJob<'a> {
     pub(super) metric: &'a GroundMetric,
-    pub(super) data: Option<&'a Labelled>,
+    pub(super) data: Option<&'a Labeled>,
     pub(super) method: Method,
     pub(super) options: &'a FitOptions,
     pub(super) progress: &'a Progress<'a>,
 }
 
-/// Returns the epochs of `auto`: one for every ten labels, from 50 to 200, but 50 where they would
+/// Returns the epochs of `auto` and `tree`: one for every ten labels, from 50 to 200, but 50 where they would
 /// take long.
 ///
 /// On maps with 2,000 labels 200 epochs had 5 % less error than 50, and 800 no less than 200; with
 /// 200 labels in the plane 200 epochs overfitted, and unseen pairs had 5 % more error.
-fn usual_epochs(labels: usize, points: usize) -> usize {
+pub(super) fn usual_epochs(labels: usize, points: usize) -> usize {
     let affordable = AFFORDABLE / labels.saturating_mul(points).max(1);
     (labels / 10).min(affordable).clamp(*AUTO_EPOCHS.start(), *AUTO_EPOCHS.end())
 }
 
-/// Smallest and largest number of epochs of `auto`.
+/// Smallest and largest number of epochs of `auto` and `tree`.
 pub(super) const AUTO_EPOCHS: RangeInclusive<usize> = 50..=200;
 
 /// Product of labels, points and epochs that takes some seconds.
@@ -56,22 +57,21 @@ pub(super) const FARTHEST: Shape = Shape::Cluster(Splitting::Farthest);
 pub(super) const KMEANS: Shape = Shape::Cluster(Splitting::KMeans);
 
 impl FitJob<'_> {
-    /// Returns the training data: labels, or pairs of points if there are none; `None` for a single
-    /// point.
-    fn training_data(&self) -> Result<Option<Cow<'_, Labelled>>> {
+    /// Returns labels, or this number of pairs of points; `None` for a single point.
+    fn training_data(&self, point_pairs: usize) -> Result<Option<Cow<'_, Labeled>>> {
         if let Some(data) = self.data {
             return Ok(Some(Cow::Borrowed(data)));
         }
         if self.metric.points() < 2 {
             return Ok(None);
         }
-        let pairs = self.options.point_pairs();
-        Ok(Some(Cow::Owned(Labelled::of_points(self.metric, pairs, self.options.seed)?)))
+        let data = Labeled::of_points(self.metric, point_pairs, self.options.seed)?;
+        Ok(Some(Cow::Owned(data)))
     }
 
     fn learn_options(&self) -> LearnOptions {
         let usual = self.options.learn_options(self.method, self.data.is_some());
-        let labels = self.data.filter(|_| self.method == Method::Auto).map(Labelled::len);
+        let labels = self.data.filter(|_| self.method.has_stages()).map(Labeled::len);
         match (self.options.epochs, labels) {
             (None, Some(labels)) => {
                 LearnOptions { epochs: usual_epochs(labels, self.metric.points()), ..usual }
@@ -88,19 +88,34 @@ impl FitJob<'_> {
         }
     }
 
-    /// Runs all stages of `auto`.
+    /// Runs all stages of `tree`.
     pub(super) fn stages(&self) -> Result<Fit> {
         let start = self.start()?;
-        let Some(data) = self.training_data()? else { return Ok(Model::Tree(start).into()) };
+        let Some(data) = self.training_data(self.options.point_pairs())? else {
+            return Ok(Model::Tree(start).into());
+        };
         let edges = self.options.edge_options(self.method);
         let from = self.options.resume.as_ref();
-        stages(from, &start, self.metric, &data, (&self.learn_options(), &edges), self.progress)
+        let options = (&self.learn_options(), &edges);
+        stages(from, &start, self.metric, &data, options, self.progress)
+    }
+
+    /// Runs all stages of `tree`; keeps slices if these have a clearly smaller error.
+    pub(super) fn tree_or_slices(&self) -> Result<Fit> {
+        let tree = self.stages()?;
+        let (Some(data), true) = (self.data, tree.finished) else { return Ok(tree) };
+        let options = self.learn_options();
+        let parts = data.split_by(options.validation_fraction, &mut generator(options.seed));
+        let slices = (self.options.slices(Method::Slices), self.options.seed);
+        slices::slices_or_tree(tree, self.metric, (data, &parts), slices, self.progress)
     }
 
     /// Learns one tree.
     pub(super) fn learned(&self) -> Result<Fit> {
         let start = self.start()?;
-        let Some(data) = self.training_data()? else { return Ok(Model::Tree(start).into()) };
+        let Some(data) = self.training_data(self.options.point_pairs())? else {
+            return Ok(Model::Tree(start).into());
+        };
         let (from, options) = (self.options.resume.as_ref(), self.learn_options());
         let learned = resume(from, &start, &data, &options, self.progress)?;
         Ok(Fit {
@@ -128,11 +143,12 @@ impl FitJob<'_> {
         Ok(Model::Forest(weighted).into())
     }
 
-    /// Builds linkages of the perturbed metric and learns every tree; with labels, also fits all
-    /// edges together.
+    /// Learns linkages of the perturbed metric; with labels, also fits all edges together.
     pub(super) fn learned_forest(&self) -> Result<Fit> {
         let forest = self.perturbed_forest()?;
-        let Some(data) = self.training_data()? else { return Ok(Model::Forest(forest).into()) };
+        let Some(data) = self.training_data(self.options.point_pairs())? else {
+            return Ok(Model::Forest(forest).into());
+        };
         let learn = self.learn_options();
         let fitted = if self.data.is_some() && self.options.scale && !data.is_all_zero() {
             let edges = self.options.edge_options(self.method);
@@ -144,7 +160,16 @@ impl FitJob<'_> {
         Ok(Model::Forest(fitted).into())
     }
 
-    fn weighted(&self, forest: &Forest, data: &Labelled) -> Result<Forest> {
+    /// Builds slices, levels and total variation, with weights and edges fitted to labels.
+    pub(super) fn slices(&self) -> Result<Fit> {
+        let data = if self.options.scale { self.training_data(slices::POINT_PAIRS)? } else { None };
+        let seed = self.options.seed;
+        let count = self.options.slices(self.method);
+        let forest = slices::slices(self.metric, data.as_deref(), count, seed, self.progress)?;
+        Ok(Model::Forest(forest).into())
+    }
+
+    fn weighted(&self, forest: &Forest, data: &Labeled) -> Result<Forest> {
         // Labels that are all 0 do not determine weights.
         if data.is_all_zero() {
             return Ok(forest.clone());
@@ -164,7 +189,7 @@ impl FitJob<'_> {
         if n == 1 {
             return Ok(Model::Tree(Tree::star(1, 0.0)?).into());
         }
-        let data = Labelled::of_points(self.metric, pairs, self.options.seed)?;
+        let data = Labeled::of_points(self.metric, pairs, self.options.seed)?;
         let mean = data.distances().iter().sum::<f64>() / data.len() as f64;
         Ok(Model::Tree(Tree::star(n, mean)?).into())
     }

@@ -12,18 +12,19 @@ use crate::learn::Kind;
 use crate::model::Model;
 use crate::names::{Named, reads_and_prints};
 
-/// Methods of building a tree or a forest over the points of a metric; the [table](super#methods)
-/// describes each.
+/// Methods of building a tree or a forest; the [table](super#methods) describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each is")]
 pub enum Method {
     Auto,
+    Tree,
     Additive,
     Ultrametric,
     SkipMst,
     Forest,
     LearnedForest,
+    Slices,
     Quadtree,
     Cluster,
     KMeans,
@@ -47,7 +48,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Family {
-    /// The most accurate single tree.
+    /// The most accurate model, and the most accurate single tree.
     Best,
     /// One learned tree.
     Learned,
@@ -62,7 +63,7 @@ use Family::{Best, Compared, Forest, Learned};
 /// Inputs and options that a method supports or requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub struct Takes {
+pub struct Supports {
     /// Requires coordinates.
     pub coordinates: bool,
     /// Requires labels.
@@ -83,16 +84,20 @@ pub struct Takes {
     pub scale: bool,
 }
 
+/// Former name of [`Supports`].
+#[deprecated(since = "0.4.0", note = "renamed to `Supports`")]
+pub type Takes = Supports;
+
 struct Row {
     method: Method,
     name: &'static str,
     family: Family,
-    takes: Takes,
+    supports: Supports,
     help: &'static str,
     build: fn(&FitJob<'_>) -> Result<Fit>,
 }
 
-const NO_OPTIONS: Takes = Takes {
+const NO_OPTIONS: Supports = Supports {
     coordinates: false,
     labels: false,
     start: false,
@@ -103,36 +108,38 @@ const NO_OPTIONS: Takes = Takes {
     resume: false,
     scale: true,
 };
-const POINTS: Takes = Takes { point_pairs: true, ..NO_OPTIONS };
-const LEARNED: Takes = Takes { start: true, learning: true, resume: true, ..POINTS };
-const GROWN: Takes = Takes { start: true, n_trees: true, ..NO_OPTIONS };
-const GRID: Takes = Takes { coordinates: true, ..NO_OPTIONS };
-const CLUSTERS: Takes = Takes { clusters: true, ..NO_OPTIONS };
-const FITTED_GRID: Takes = Takes { point_pairs: true, ..GRID };
-const FITTED_CLUSTERS: Takes = Takes { point_pairs: true, ..CLUSTERS };
+const POINTS: Supports = Supports { point_pairs: true, ..NO_OPTIONS };
+const LEARNED: Supports = Supports { start: true, learning: true, resume: true, ..POINTS };
+const GROWN: Supports = Supports { start: true, n_trees: true, ..NO_OPTIONS };
+const GRID: Supports = Supports { coordinates: true, ..NO_OPTIONS };
+const CLUSTERS: Supports = Supports { clusters: true, ..NO_OPTIONS };
+const FITTED_GRID: Supports = Supports { point_pairs: true, ..GRID };
+const FITTED_CLUSTERS: Supports = Supports { point_pairs: true, ..CLUSTERS };
 
 /// Returns what a method supports that builds several trees of one kind.
-const fn several(takes: Takes) -> Takes {
-    Takes { n_trees: true, ..takes }
+const fn several(supports: Supports) -> Supports {
+    Supports { n_trees: true, ..supports }
 }
 
 const fn row(
     method: Method,
     name: &'static str,
     family: Family,
-    takes: Takes,
+    supports: Supports,
     build: fn(&FitJob<'_>) -> Result<Fit>,
     help: &'static str,
 ) -> Row {
-    Row { method, name, family, takes, help, build }
+    Row { method, name, family, supports, help, build }
 }
 
 /// Table of the methods, in the order of [`Method`].
 #[rustfmt::skip]
 #[expect(clippy::redundant_closure_for_method_calls, reason = "all rows alike")]
 const TABLE: &[Row] = &[
-    row(Method::Auto, "auto", Best, Takes { scale: false, ..LEARNED }, |job| job.stages(),
-        "edges fitted to points, learning, edges fitted to labels; held-out labels choose the best tree"),
+    row(Method::Auto, "auto", Best, Supports { scale: false, ..LEARNED }, |job| job.tree_or_slices(),
+        "tree or slices, whichever has the smaller error on held-out labels"),
+    row(Method::Tree, "tree", Best, Supports { scale: false, ..LEARNED }, |job| job.stages(),
+        "one tree: edges fitted to points, learning, edges fitted to labels; held-out labels choose the best stage"),
     row(Method::Additive, "additive", Learned, LEARNED, |job| job.learned(),
         "a learned tree with leaves at any depth"),
     row(Method::Ultrametric, "ultrametric", Learned, LEARNED, |job| job.learned(),
@@ -141,21 +148,23 @@ const TABLE: &[Row] = &[
         "ultrametric, with the shape of the start"),
     row(Method::Forest, "forest", Forest, GROWN, |job| job.forest(),
         "linkages of randomly perturbed distances, with weights that fit the labels"),
-    row(Method::LearnedForest, "learned-forest", Forest, Takes { learning: true, point_pairs: true, ..GROWN }, |job| job.learned_forest(),
+    row(Method::LearnedForest, "learned-forest", Forest, Supports { learning: true, point_pairs: true, ..GROWN }, |job| job.learned_forest(),
         "the same trees with edges fitted to points, learned, and fitted to labels together"),
+    row(Method::Slices, "slices", Forest, Supports { n_trees: true, ..NO_OPTIONS }, |job| job.slices(),
+        "transport along lines, between clusters and in total, with weights that fit the labels"),
     row(Method::Quadtree, "quadtree", Compared, GRID, |job| job.shape(QUADTREE),
         "a randomly shifted grid (Indyk, Thaper 2003)"),
     row(Method::Cluster, "cluster", Compared, CLUSTERS, |job| job.shape(FARTHEST),
         "clusters of clusters by farthest points (Le et al. 2019)"),
-    row(Method::KMeans, "kmeans", Compared, Takes { coordinates: true, ..CLUSTERS }, |job| job.shape(KMEANS),
+    row(Method::KMeans, "kmeans", Compared, Supports { coordinates: true, ..CLUSTERS }, |job| job.shape(KMEANS),
         "clusters of clusters by k-means"),
     row(Method::QTwd, "qtwd", Compared, FITTED_GRID, |job| job.fitted(QUADTREE),
         "a quadtree with edges fitted to the distances of points (Yamada et al. 2022)"),
     row(Method::CTwd, "ctwd", Compared, FITTED_CLUSTERS, |job| job.fitted(FARTHEST),
         "a cluster tree with edges fitted to the distances of points (Yamada et al. 2022)"),
-    row(Method::QTwdLabels, "qtwd-labels", Compared, Takes { labels: true, ..FITTED_GRID }, |job| job.fitted_to_labels(QUADTREE),
+    row(Method::QTwdLabels, "qtwd-labels", Compared, Supports { labels: true, ..FITTED_GRID }, |job| job.fitted_to_labels(QUADTREE),
         "qtwd with edges then fitted to labels"),
-    row(Method::CTwdLabels, "ctwd-labels", Compared, Takes { labels: true, ..FITTED_CLUSTERS }, |job| job.fitted_to_labels(FARTHEST),
+    row(Method::CTwdLabels, "ctwd-labels", Compared, Supports { labels: true, ..FITTED_CLUSTERS }, |job| job.fitted_to_labels(FARTHEST),
         "ctwd with edges then fitted to labels"),
     row(Method::SlicedQuadtree, "sliced-quadtree", Compared, several(GRID), |job| job.sliced(|seed| job.shape_tree(QUADTREE, seed)),
         "the mean of several quadtrees"),
@@ -194,8 +203,14 @@ impl Method {
     }
 
     /// Returns the inputs and options that the method supports or requires.
-    pub fn takes(self) -> Takes {
-        self.row().takes
+    pub fn supports(self) -> Supports {
+        self.row().supports
+    }
+
+    /// Returns [`supports`](Self::supports).
+    #[deprecated(since = "0.4.0", note = "renamed to `supports`")]
+    pub fn takes(self) -> Supports {
+        self.supports()
     }
 
     /// Returns the kind for [`learn`](crate::learn()), if this method learns one tree.
@@ -208,8 +223,12 @@ impl Method {
         }
     }
 
-    /// Returns the table as text, one line per method, for the help of the command line and of
-    /// Python.
+    /// Returns whether the method runs the stages of the most accurate tree.
+    pub fn has_stages(self) -> bool {
+        matches!(self, Self::Auto | Self::Tree)
+    }
+
+    /// Returns the table as text, a line per method, for the help of all interfaces.
     pub fn table() -> String {
         let line = |row: &Row| format!("  {:<16} {}\n", row.name, row.help);
         TABLE.iter().map(line).collect()

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use super::method::{Method, Takes};
+use super::method::{Method, Supports};
 use super::options::{FitOptions, Start};
 use crate::build::Linkage;
 use crate::error::{Error, Result};
 use crate::names::{self, Named};
-use crate::option_range::OptionRange;
+use crate::tools::option_range::OptionRange;
 use crate::tree::Tree;
 
 /// Row of the table of options.
@@ -23,7 +23,7 @@ pub struct FitOption {
     pub alias: Option<&'static str>,
     /// Description, without a final period.
     pub help: &'static str,
-    pub(super) read_by: fn(Takes) -> bool,
+    pub(super) read_by: fn(Supports) -> bool,
     pub(super) field: &'static dyn Field,
 }
 
@@ -90,7 +90,7 @@ impl FitOption {
 
     /// Returns whether a method reads the option.
     pub fn is_read_by(&self, method: Method) -> bool {
-        (self.read_by)(method.takes())
+        (self.read_by)(method.supports())
     }
 
     /// Returns the methods that read the option.
@@ -99,9 +99,6 @@ impl FitOption {
     }
 
     /// Sets the option.
-    ///
-    /// # Errors
-    /// A value of another type; an unknown name.
     pub fn set(&self, options: &mut FitOptions, value: OptionValue) -> Result<()> {
         self.field.set(self.name, options, value)
     }
@@ -139,7 +136,7 @@ pub(super) trait Field: Sync {
         None
     }
     /// Returns whether the value differs from the method's own choice.
-    fn is_given(&self, _: &FitOptions) -> bool {
+    fn is_set(&self, _: &FitOptions) -> bool {
         false
     }
     fn clear(&self, _: &mut FitOptions) {}
@@ -223,7 +220,7 @@ impl<T: Value> Field for Chosen<T> {
         self.range
     }
 
-    fn is_given(&self, options: &FitOptions) -> bool {
+    fn is_set(&self, options: &FitOptions) -> bool {
         (self.get)(options).is_some()
     }
 
@@ -245,7 +242,6 @@ impl<T: Value> Field for Chosen<T> {
     }
 }
 
-/// Types of option values.
 pub(super) trait Value: Clone + PartialEq + Sync {
     fn value_type() -> OptionType;
     fn read(name: &'static str, value: OptionValue) -> Result<Self>;
@@ -370,7 +366,7 @@ impl Field for Scale {
         "true".into()
     }
 
-    fn is_given(&self, options: &FitOptions) -> bool {
+    fn is_set(&self, options: &FitOptions) -> bool {
         !options.scale
     }
 

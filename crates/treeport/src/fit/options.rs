@@ -10,12 +10,12 @@ use super::option::Case::{Always, Of, WithLabels, WithoutLabels};
 use super::option::{Chosen, FitOption, Group, OfLabels, OptionType, Scale, Seed, UnreadOption};
 use crate::build::{BRANCHING, DEPTH, Linkage, N_TREES, PerturbedOptions};
 use crate::error::{Error, Result};
-use crate::labelled::DEFAULT_PAIRS;
+use crate::labeled::DEFAULT_PAIRS;
 use crate::learn::{
     BATCH_SIZE, Checkpoint, Kind, LEARNING_RATE, LearnOptions, Loss, Schedule, VALIDATION_FRACTION,
 };
 use crate::metric::GroundMetric;
-use crate::option_range::OptionRange;
+use crate::tools::option_range::OptionRange;
 use crate::tree::Tree;
 
 /// Start of learning, or the linkage of every tree of a forest.
@@ -58,8 +58,7 @@ macro_rules! fit_options {
         pub struct FitOptions {
             $(#[doc = $help] pub $name: Option<$type>,)+
             $(#[doc = $plain_help] pub $plain: $plain_type,)+
-            /// Checkpoint of an earlier run of `auto` or of one learned tree with the same
-            /// arguments.
+            /// Checkpoint of an earlier run of one learned tree or `auto` with the same arguments.
             pub resume: Option<Checkpoint>,
         }
 
@@ -129,27 +128,27 @@ chosen {
     }
     start: Start {
         group: Method,
-        read_by: |takes| takes.start,
+        read_by: |supports| supports.start,
         default: &[],
-        rule: "average; above 20,000 points neighbors, which needs no distance matrix",
+        rule: "average; above 20,000 points neighbors, which needs no distance matrix; for forests above 5,000",
         help: "The first tree: a linkage of the points, or a tree over them; for a forest, the linkage of \
                every tree. Try `single` if all points are about equally far apart, as cells are",
     }
     n_trees: usize {
         group: Method,
         alias: "trees",
-        read_by: |takes| takes.n_trees,
+        read_by: |supports| supports.n_trees,
         range: N_TREES,
         // Sliced methods: as in Yamada et al.
-        default: &[(Of(SLICED), 3), (Always, PerturbedOptions::DEFAULT.n_trees)],
+        default: &[(Of(SLICED), 3), (Of(&[Method::Slices]), 8), (Always, PerturbedOptions::DEFAULT.n_trees)],
         help: "Number of trees, for methods that make several",
     }
     point_pairs: usize {
         group: Method,
-        read_by: |takes| takes.point_pairs,
+        read_by: |supports| supports.point_pairs,
         range: OptionRange::at_least(1.0, "at least one is needed"),
         default: &[
-            (Of(&[Method::Auto]), 200_000),
+            (Of(&[Method::Auto, Method::Tree]), 200_000),
             // For each of its trees.
             (Of(&[Method::LearnedForest]), 50_000),
             (Always, EdgeOptions::DEFAULT.pairs),
@@ -160,7 +159,7 @@ chosen {
     }
     branching: usize {
         group: Method,
-        read_by: |takes| takes.clusters,
+        read_by: |supports| supports.clusters,
         range: BRANCHING,
         // Branching and depth: as in Yamada et al.
         default: &[(Always, 5)],
@@ -168,27 +167,27 @@ chosen {
     }
     depth: usize {
         group: Method,
-        read_by: |takes| takes.clusters,
+        read_by: |supports| supports.clusters,
         range: DEPTH,
         default: &[(Always, 6)],
         help: "Number of levels of a cluster tree",
     }
     epochs: usize {
         group: Learning,
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         default: &[
             // There are many pairs of points, each with little information.
             (WithoutLabels, 10),
             (Of(&[Method::LearnedForest]), 30),
             (Always, LearnOptions::DEFAULT.epochs),
         ],
-        rule: "one for every 10 labels for `auto`, but at least 50 and at most 200, and nearer to 50 where points are many",
+        rule: "one for every 10 labels for `auto` and `tree`, but at least 50 and at most 200, and nearer to 50 where points are many",
         help: "Passes over the pairs while learning; 0 skips learning",
     }
     batch_size: usize {
         group: Learning,
         alias: "batch",
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         range: BATCH_SIZE,
         default: &[(Always, LearnOptions::DEFAULT.batch_size)],
         help: "Pairs in one step",
@@ -196,30 +195,30 @@ chosen {
     learning_rate: f64 {
         group: Learning,
         alias: "rate",
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         range: LEARNING_RATE,
         default: &[(Always, LearnOptions::DEFAULT.learning_rate)],
         help: "Initial step size, without a unit; 0.3 to 1 is the useful range",
     }
     schedule: Schedule {
         group: Learning,
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         default: &[(Always, LearnOptions::DEFAULT.schedule)],
         help: "How the step size decreases",
     }
     loss: Loss {
         group: Learning,
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         default: &[(Always, LearnOptions::DEFAULT.loss)],
         help: "How errors are weighted",
     }
     validation_fraction: f64 {
         group: Learning,
         alias: "validation",
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         range: VALIDATION_FRACTION,
         default: &[
-            (Of(&[Method::Auto]), 0.2),
+            (Of(&[Method::Auto, Method::Tree]), 0.2),
             (WithLabels(&[Method::LearnedForest]), 0.2),
             (Always, LearnOptions::DEFAULT.validation_fraction),
         ],
@@ -227,7 +226,7 @@ chosen {
     }
     patience: usize {
         group: Learning,
-        read_by: |takes| takes.learning,
+        read_by: |supports| supports.learning,
         default: &[(Always, LearnOptions::DEFAULT.patience)],
         help: "Stop after this many epochs without a better tree; 0 never stops early",
     }
@@ -235,7 +234,7 @@ chosen {
 plain {
     scale: bool = true, Scale, {
         group: Method,
-        read_by: |takes| takes.scale,
+        read_by: |supports| supports.scale,
         help: "Whether labels set the scale: of the first tree before it learns, and, by one factor, of a \
                method that does not learn; for `forest` they also set the weights of its trees. With false, \
                learning continues from a given tree as it is",
@@ -269,9 +268,6 @@ of_labels {
 
 impl FitOption {
     /// Finds an option by name.
-    ///
-    /// # Errors
-    /// There is no option of that name.
     pub fn find(name: &str) -> Result<&'static Self> {
         Self::ALL.iter().find(|option| option.name == name).ok_or_else(|| Error::UnknownName {
             what: "the option",
@@ -295,25 +291,21 @@ impl FitOptions {
     /// Returns the options that are set but that the method does not read.
     pub fn unread(&self, labels: bool) -> Vec<UnreadOption> {
         let method = self.method(labels);
-        let unread =
-            |option: &&FitOption| !option.is_read_by(method) && option.field.is_given(self);
+        let unread = |option: &&FitOption| !option.is_read_by(method) && option.field.is_set(self);
         FitOption::ALL.iter().filter(unread).map(|option| UnreadOption { option, method }).collect()
     }
 
     /// Checks all options, and that the method reads those that are set.
     ///
     /// Long work before a fit, such as solving its labels, should call this first.
-    ///
-    /// # Errors
-    /// The first option that is out of range or unused.
     pub fn check(&self, labels: bool) -> Result<()> {
         let method = self.method(labels);
         let unread = self.unread(labels).first().map(|unread| unread.option.name);
-        let resume = (self.resume.is_some() && !method.takes().resume).then_some("resume");
+        let resume = (self.resume.is_some() && !method.supports().resume).then_some("resume");
         if let Some(option) = unread.or(resume) {
             return Err(Error::UnusedOption { option, method: method.name() });
         }
-        if method.takes().n_trees && matches!(self.start, Some(Start::Tree(_))) {
+        if method.supports().n_trees && matches!(self.start, Some(Start::Tree(_))) {
             return Err(Error::BadOption {
                 option: "start",
                 value: "a tree".into(),
@@ -332,10 +324,10 @@ impl FitOptions {
     pub fn check_for(&self, metric: &GroundMetric, labels: bool) -> Result<()> {
         self.check(labels)?;
         let method = self.method(labels);
-        if method.takes().coordinates && metric.coordinates().is_none() {
+        if method.supports().coordinates && metric.coordinates().is_none() {
             return Err(Error::NoCoordinates { method: method.name() });
         }
-        if method.takes().labels && !labels {
+        if method.supports().labels && !labels {
             let what = format!("{method} requires exact distances and there are none");
             return Err(Error::NothingToLearn { what });
         }
@@ -349,15 +341,14 @@ impl FitOptions {
         }
     }
 
-    /// Resets the options that the method does not read, for callers with one set of options for
-    /// all methods.
+    /// Resets the options that the method does not read, where all methods share options.
     #[must_use]
     pub fn only_read(mut self, labels: bool) -> Self {
         let method = self.method(labels);
         for option in FitOption::ALL.iter().filter(|option| !option.is_read_by(method)) {
             option.field.clear(&mut self);
         }
-        self.resume = self.resume.filter(|_| method.takes().resume);
+        self.resume = self.resume.filter(|_| method.supports().resume);
         self
     }
 
@@ -372,19 +363,18 @@ impl FitOptions {
             loss: chosen::loss.of(self, method, labels),
             validation_fraction: chosen::validation_fraction.of(self, method, labels),
             patience: chosen::patience.of(self, method, labels),
-            // All stages of `auto` use the scale of the labels.
-            scale: self.scale || method == Method::Auto,
+            // All stages of `auto` and `tree` use the scale of the labels.
+            scale: self.scale || method.has_stages(),
             seed: self.seed,
         }
     }
 
-    /// Returns the options of edge fits. `auto` uses more pairs at a lower accuracy: 300 iterations
-    /// changed its errors by less than 2 %.
+    /// Returns the options of edge fits; 300 iterations change errors of `tree` by less than 2 %.
     pub(crate) fn edge_options(&self, method: Method) -> EdgeOptions {
         let pairs = chosen::point_pairs.of(self, method, true);
         let options = EdgeOptions { pairs, seed: self.seed, ..EdgeOptions::DEFAULT };
         match method {
-            Method::Auto | Method::LearnedForest => {
+            Method::Auto | Method::Tree | Method::LearnedForest => {
                 EdgeOptions { tolerance: 1e-5, max_iterations: 100, ..options }
             }
             _ => options,
@@ -395,7 +385,7 @@ impl FitOptions {
     pub(crate) fn perturbed_options(&self, points: usize) -> PerturbedOptions {
         let linkage = match self.start {
             Some(Start::Linkage(linkage)) => linkage,
-            _ => Linkage::usual(points),
+            _ => Linkage::usual_of_forest(points),
         };
         let n_trees = chosen::n_trees.of(self, Method::Forest, true);
         PerturbedOptions { n_trees, linkage, seed: self.seed, ..PerturbedOptions::DEFAULT }
@@ -431,7 +421,7 @@ mod tests {
     use super::*;
     use crate::fit::job::AUTO_EPOCHS;
     use crate::fit::option::Value;
-    use crate::labelled::MOST_PAIRS;
+    use crate::labeled::MOST_PAIRS;
 
     #[test]
     fn rules_in_words_have_the_numbers_of_the_code() {
@@ -442,6 +432,9 @@ mod tests {
         let most = Linkage::MOST_FOR_AVERAGE;
         let (few, many) = (Linkage::usual(most), Linkage::usual(most + 1));
         assert!(says("start").starts_with(&format!("{few}; above {} points {many},", most.show())));
+        let most = Linkage::MOST_FOR_AVERAGE_FOREST;
+        assert!(says("start").contains(&format!("for forests above {};", most.show())));
+        assert_eq!(Linkage::usual_of_forest(most + 1), many);
         let (least, most) = (AUTO_EPOCHS.start(), AUTO_EPOCHS.end());
         assert!(says("epochs").contains(&format!("at least {least} and at most {most},")));
         assert_eq!(*least, chosen::epochs.of(&FitOptions::default(), Method::Auto, true));
@@ -455,7 +448,7 @@ mod tests {
         let default = |name: &str| FitOption::find(name).unwrap().default();
         assert_eq!(
             default("validation_fraction"),
-            "0.1; 0.2 for `auto`; 0.2 for `learned-forest` with labels"
+            "0.1; 0.2 for `auto`, `tree`; 0.2 for `learned-forest` with labels"
         );
         assert_eq!(default("method"), "auto; additive without labels");
         assert!(default("n_trees").starts_with("16; 3 for `sliced-quadtree`, `sliced-cluster`, "));

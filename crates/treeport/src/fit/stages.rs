@@ -1,18 +1,18 @@
-//! The method `auto`: the most accurate single tree from a metric and labels.
+//! The method `tree`: the most accurate single tree from a metric and labels.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::edges::{EdgeOptions, choose_shrinkage, fit_labels, fit_labels_as};
 use super::{Fit, Stage};
 use crate::error::{Error, Result};
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
+use crate::labeled::score::relative_errors;
 use crate::learn::{Checkpoint, LearnOptions, learn_judged};
 use crate::metric::GroundMetric;
 use crate::model::Model;
+use crate::numeric::seed::generator;
+use crate::progress::tasks::{EDGES, POINTS};
 use crate::progress::{Progress, State, silent};
-use crate::score::relative_errors;
-use crate::seed::generator;
-use crate::steps::{EDGES, POINTS};
 use crate::tree::Tree;
 
 /// Fits a tree to labels in four stages; the last two continue from the best tree so far:
@@ -32,9 +32,8 @@ use crate::tree::Tree;
 ///    win by a `margin` on the held-out labels; they are then fitted to all labels.
 ///
 /// The factor of the result is fitted to all labels. On maps with 50 labels the result is then
-/// seldom worse than the start times one factor, and better on average (`treeport-lab reproduce
-/// few-labels`): choosing among the first two stages by the ten held-out labels was often wrong,
-/// and cost more than learning gained.
+/// seldom worse than the start times one factor, and better on average: choosing among the first
+/// two stages by the ten held-out labels was often wrong, and cost more than learning gained.
 ///
 /// `treeport-lab reproduce real` compares it with average linkage and with learning alone, and
 /// `treeport-lab reproduce dial` with forests; docs/RESULTS.md has the figures.
@@ -46,7 +45,7 @@ pub(super) fn stages(
     from: Option<&Checkpoint>,
     start: &Tree,
     metric: &GroundMetric,
-    data: &Labelled,
+    data: &Labeled,
     (learn, edges): (&LearnOptions, &EdgeOptions),
     progress: &Progress<'_>,
 ) -> Result<Fit> {
@@ -64,7 +63,7 @@ pub(super) fn stages(
     // Discrete metrics have no distances to fit.
     if !metric.is_discrete()
         && begin(POINTS)
-        && let Some(tree) = none_if_cancelled(fit_to_points(start, metric, edges, &proceed))?
+        && let Some(tree) = none_if_canceled(fit_to_points(start, metric, edges, &proceed))?
     {
         selection.evaluate(Stage::Points, &tree)?;
     }
@@ -76,11 +75,11 @@ pub(super) fn stages(
     if !parts.0.is_all_zero() && begin(EDGES) {
         let from = selection.best.tree.clone();
         let chosen = choose_shrinkage(&from, &parts, edges, (EDGES, &proceed));
-        if let Some((tree, shrinkage)) = none_if_cancelled(chosen)?
+        if let Some((tree, shrinkage)) = none_if_canceled(chosen)?
             && selection.evaluate(Stage::Edges, &tree)?
         {
             let edges = EdgeOptions { shrinkage: Some(shrinkage), ..edges.clone() };
-            if let Some(fitted) = none_if_cancelled(fit_labels(&from, data, &edges, &proceed))? {
+            if let Some(fitted) = none_if_canceled(fit_labels(&from, data, &edges, &proceed))? {
                 selection.best.tree = fitted.tree;
             }
         }
@@ -97,15 +96,14 @@ pub(super) fn stages(
 }
 
 /// Converts cancellation to `None`.
-fn none_if_cancelled<T>(result: Result<T>) -> Result<Option<T>> {
+pub(super) fn none_if_canceled<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
-        Err(Error::Cancelled) => Ok(None),
+        Err(Error::Canceled) => Ok(None),
         other => other.map(Some),
     }
 }
 
-/// Fits the edges of the start to the distances of points, shrunk towards the start; returns the
-/// start unchanged if there are no distances.
+/// Fits the edges of the start to the distances of points, if there are any, with shrinkage.
 fn fit_to_points(
     start: &Tree,
     metric: &GroundMetric,
@@ -122,22 +120,22 @@ fn fit_to_points(
 pub(super) fn distances_of_points(
     metric: &GroundMetric,
     edges: &EdgeOptions,
-) -> Result<Option<Labelled>> {
+) -> Result<Option<Labeled>> {
     // Discrete metrics have no distances to fit.
     if metric.is_discrete() || metric.points() < 2 {
         return Ok(None);
     }
-    let points = Labelled::of_points(metric, edges.pairs, edges.seed)?;
+    let points = Labeled::of_points(metric, edges.pairs, edges.seed)?;
     Ok((!points.is_all_zero()).then_some(points))
 }
 
 /// Scales a tree by the one factor that labels determine.
-fn calibrated(tree: &Tree, data: &Labelled) -> Result<Tree> {
+fn calibrated(tree: &Tree, data: &Labeled) -> Result<Tree> {
     tree.scaled(data.factor(&tree.pairs(data.measures(), data.pairs(), &silent)?))
 }
 
 /// Computes the error of a tree on labels, after scaling by one factor fitted to them.
-pub(super) fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
+pub(super) fn error_after_factor(tree: &Tree, data: &Labeled) -> Result<f64> {
     let predicted = tree.pairs(data.measures(), data.pairs(), &silent)?;
     let factor = data.factor(&predicted);
     let scaled: Vec<f64> = predicted.iter().map(|p| factor * p).collect();
@@ -146,9 +144,9 @@ pub(super) fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
 
 /// Best tree so far, with the labels for training and for comparison.
 struct StageSelection<'a> {
-    data: &'a Labelled,
-    train: &'a Labelled,
-    comparison: &'a Labelled,
+    data: &'a Labeled,
+    train: &'a Labeled,
+    comparison: &'a Labeled,
     best: Best,
     errors: Vec<(Stage, f64)>,
 }
@@ -163,8 +161,8 @@ struct Best {
 impl<'a> StageSelection<'a> {
     fn new(
         start: &Tree,
-        data: &'a Labelled,
-        (train, held_back): &'a (Labelled, Labelled),
+        data: &'a Labeled,
+        (train, held_back): &'a (Labeled, Labeled),
     ) -> Result<Self> {
         let comparison = if held_back.is_all_zero() { train } else { held_back };
         let best = Best { tree: start.clone(), stage: Stage::Start, errors: Vec::new() };
@@ -173,8 +171,7 @@ impl<'a> StageSelection<'a> {
         Ok(selection)
     }
 
-    /// Evaluates the tree of a stage after scaling by one factor, and keeps it if it is the best so
-    /// far.
+    /// Evaluates the tree of a stage after scaling by one factor; keeps the best so far.
     fn evaluate(&mut self, stage: Stage, tree: &Tree) -> Result<bool> {
         let tree = calibrated(tree, self.train)?;
         let predicted = tree.pairs(self.comparison.measures(), self.comparison.pairs(), &silent)?;
@@ -184,7 +181,9 @@ impl<'a> StageSelection<'a> {
             Stage::Start => true,
             Stage::Points => self.is_better_on_all(&tree)?,
             Stage::Learned => improves(&self.best.errors, &errors, 0.0),
-            Stage::Edges => improves(&self.best.errors, &errors, margin(self.data.len())),
+            Stage::Edges | Stage::Slices => {
+                improves(&self.best.errors, &errors, margin(self.data.len()))
+            }
         };
         if better {
             self.best = Best { tree, stage, errors };
@@ -198,8 +197,7 @@ impl<'a> StageSelection<'a> {
     }
 }
 
-/// Returns whether errors on the same labels decreased by `margin` standard errors of the
-/// difference.
+/// Returns whether errors on the same labels decreased by `margin` standard errors.
 pub(super) fn improves(before: &[f64], after: &[f64], margin: f64) -> bool {
     let gains: Vec<f64> = before.iter().zip(after).map(|(a, b)| a - b).collect();
     let (gain, count) = (mean(&gains), gains.len() as f64);

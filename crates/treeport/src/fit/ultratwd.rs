@@ -13,7 +13,7 @@ use super::Fit;
 use super::job::FitJob;
 use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::learn::{Kind, LearnOptions, Loss, learn};
 use crate::metric::GroundMetric;
 use crate::model::Model;
@@ -35,10 +35,7 @@ pub(super) fn build(job: &FitJob<'_>) -> Result<Fit> {
 }
 
 /// Minimizes the squared differences of `pairs` sampled pairs of points, from the ultrametric
-/// closest in the maximum norm.
-///
-/// # Complexity
-/// O(N²) distances for the start, then 500 steps of O(N·pairs/400 + N log N).
+/// closest in the maximum norm: O(N²) distances, then 500 steps of O(N·pairs/400 + N log N).
 fn ultratwd(
     metric: &GroundMetric,
     pairs: usize,
@@ -49,7 +46,7 @@ fn ultratwd(
     if metric.points() < 2 {
         return Ok(start);
     }
-    let data = Labelled::of_points(metric, pairs, seed)?;
+    let data = Labeled::of_points(metric, pairs, seed)?;
     let options = LearnOptions {
         kind: Kind::Ultrametric,
         loss: Loss::Squared,
@@ -67,5 +64,5 @@ fn ultratwd(
         proceed
     };
     let learned = learn(&start, &data, &options, &watch)?;
-    if stopped.into_inner() { Err(Error::Cancelled) } else { Ok(learned.tree) }
+    if stopped.into_inner() { Err(Error::Canceled) } else { Ok(learned.tree) }
 }

@@ -15,12 +15,12 @@
 use rand::seq::SliceRandom;
 
 use crate::error::{Error, Result};
-use crate::forest::Forest;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::learn::Loss;
+use crate::model::forest::Forest;
+use crate::numeric::scale;
+use crate::numeric::seed::generator;
 use crate::progress::{Progress, State};
-use crate::seed::generator;
-use crate::units;
 
 /// Options of [`weighted`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,8 +32,7 @@ pub struct TreeWeightOptions {
     pub seed: u64,
 }
 
-/// Candidate shrinkages. Perturbed trees differ by some percent; λ takes effect at the square of
-/// that.
+/// Candidate shrinkages. Perturbed trees differ by some percent, and λ by their square.
 const SHRINKAGES: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, f64::INFINITY];
 
 /// Folds of the cross-validation.
@@ -45,16 +44,16 @@ const FOLDS: usize = 5;
 ///
 /// # Errors
 /// No labels; measures on other points; labels that are all 0; trees that see no difference in any
-/// labelled pair; an invalid shrinkage; [`Error::Cancelled`] if `progress` cancels.
+/// labeled pair; an invalid shrinkage; [`Error::Canceled`] if `progress` cancels.
 ///
 /// # Example
 /// ```
 /// use treeport::fit::{TreeWeightOptions, weighted};
-/// use treeport::{Forest, Labelled, Measures, Tree, silent};
+/// use treeport::{Forest, Labeled, Measures, Tree, silent};
 /// let good = Tree::from_newick("((a:1,b:1):1,c:2);")?;
 /// let bad = Tree::from_newick("(a:1,b:1,c:1);")?;
 /// let measures = Measures::unit_masses(3, [0, 1, 2])?;
-/// let data = Labelled::new(&measures, vec![(0, 1), (0, 2), (1, 2)], vec![1.0, 2.0, 2.0])?;
+/// let data = Labeled::new(&measures, vec![(0, 1), (0, 2), (1, 2)], vec![1.0, 2.0, 2.0])?;
 /// let options = TreeWeightOptions { shrinkage: Some(0.0), ..Default::default() };
 /// let forest = weighted(&Forest::uniform(vec![good, bad])?, &data, &options, &silent)?;
 /// assert!(forest.weights()[0] > 0.999);
@@ -62,7 +61,7 @@ const FOLDS: usize = 5;
 /// ```
 pub fn weighted(
     forest: &Forest,
-    data: &Labelled,
+    data: &Labeled,
     options: &TreeWeightOptions,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
@@ -72,7 +71,7 @@ pub fn weighted(
     }
     data.check_for(forest.leaves())?;
     let (rows, unit) = rows(forest, data, progress)?;
-    let shrinkage = options.shrinkage.unwrap_or_else(|| rows.best_shrinkage(options.seed));
+    let shrinkage = options.shrinkage.unwrap_or_else(|| rows.best_shrinkage(options.seed).0);
     let all: Vec<usize> = (0..rows.target.len()).collect();
     let weights = rows.fit(&all, shrinkage);
     let total: f64 = weights.iter().sum();
@@ -82,8 +81,39 @@ pub fn weighted(
     Forest::new(forest.scaled(total * unit)?.trees().to_vec(), weights)
 }
 
+/// Fits a weight of at least 0 to each column of distances, one distance per label, so that their
+/// sum has small relative errors; shrunk towards equal contributions.
+///
+/// Also returns the mean relative error of the cross-validation that chooses the shrinkage; NaN for
+/// one label.
+pub(crate) fn family_weights(
+    columns: Vec<Vec<f64>>,
+    data: &Labeled,
+    seed: u64,
+) -> Result<(Vec<f64>, f64)> {
+    // In units of their own, all columns are about as large.
+    let unit = |column: &Vec<f64>| {
+        let shares = column.iter().zip(data.distances()).filter(|(_, label)| **label > 0.0);
+        let sum: f64 = shares.map(|(d, label)| d / label).sum();
+        if sum > 0.0 { data.len() as f64 / sum } else { 0.0 }
+    };
+    let units: Vec<f64> = columns.iter().map(unit).collect();
+    let scaled = columns.into_iter().zip(&units).map(|(mut column, unit)| {
+        for d in &mut column {
+            *d *= unit;
+        }
+        column
+    });
+    let (rows, unit) = rows_of(scaled.collect(), data)?;
+    let all: Vec<usize> = (0..rows.target.len()).collect();
+    let (shrinkage, error) = rows.best_shrinkage(seed);
+    let weights = rows.fit(&all, shrinkage);
+    let weights = weights.iter().zip(&units).map(|(weight, own)| weight * unit * own).collect();
+    Ok((weights, error))
+}
+
 /// Returns the least squares problem, and the unit of its weights.
-fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(TreeDistances, f64)> {
+fn rows(forest: &Forest, data: &Labeled, progress: &Progress<'_>) -> Result<(TreeDistances, f64)> {
     let (count, trees) = (data.len(), forest.trees().len());
     let mut columns = Vec::with_capacity(trees);
     for (k, tree) in forest.trees().iter().enumerate() {
@@ -92,8 +122,13 @@ fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(Tr
         };
         columns.push(tree.pairs(data.measures(), data.pairs(), &share)?);
     }
-    let label_unit = units::of_largest(data.distances().iter().copied());
-    let tree_unit = units::of_largest(columns.iter().flatten().copied());
+    rows_of(columns, data)
+}
+
+/// Returns the least squares problem of columns of distances, and the unit of its weights.
+fn rows_of(mut columns: Vec<Vec<f64>>, data: &Labeled) -> Result<(TreeDistances, f64)> {
+    let label_unit = scale::of_largest(data.distances().iter().copied());
+    let tree_unit = scale::of_largest(columns.iter().flatten().copied());
     let target: Vec<f64> = data.distances().iter().map(|d| d / label_unit).collect();
     if target.iter().all(|d| *d == 0.0) {
         return Err(nothing("all exact distances are 0"));
@@ -110,8 +145,7 @@ fn nothing(what: &str) -> Error {
     Error::NothingToLearn { what: what.into() }
 }
 
-/// Distances of every tree and their targets, one row per label, each divided by approximately its
-/// label.
+/// Distances of every tree and their targets, one row per label, divided by about its label.
 #[derive(Debug)]
 struct TreeDistances {
     columns: Vec<Vec<f64>>,
@@ -165,28 +199,35 @@ impl TreeDistances {
         NonNegativeQuadratic { gram, right }
     }
 
-    /// Returns the shrinkage with the smallest cross-validation error; the largest among ties.
-    fn best_shrinkage(&self, seed: u64) -> f64 {
+    /// Returns the shrinkage with the smallest cross-validation error, the largest among ties, and
+    /// that error.
+    fn best_shrinkage(&self, seed: u64) -> (f64, f64) {
         let count = self.target.len();
-        if count < 2 || self.columns.len() == 1 {
-            return f64::INFINITY;
+        if count < 2 {
+            return (f64::INFINITY, f64::NAN);
         }
+        // One column has only its factor.
+        let most = if self.columns.len() == 1 { SHRINKAGES.len() - 1 } else { 0 };
+        let shrinkages = &SHRINKAGES[most..];
         let mut order: Vec<usize> = (0..count).collect();
         order.shuffle(&mut generator(seed));
         let folds = FOLDS.min(count);
-        let mut errors = [0.0; SHRINKAGES.len()];
+        let mut errors = vec![0.0; shrinkages.len()];
         for fold in 0..folds {
             let held = |at: &usize| at % folds == fold;
             let places = |back: bool| -> Vec<usize> {
                 (0..count).filter(|at| held(at) == back).map(|at| order[at]).collect()
             };
             let (train, test) = (places(false), places(true));
-            for (error, shrinkage) in errors.iter_mut().zip(SHRINKAGES) {
-                *error += self.error(&self.fit(&train, shrinkage), &test);
+            for (error, shrinkage) in errors.iter_mut().zip(shrinkages) {
+                *error += self.error(&self.fit(&train, *shrinkage), &test);
             }
         }
-        let tried = errors.into_iter().zip(SHRINKAGES).rev();
-        tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(f64::INFINITY, |best| best.1)
+        let tried = errors.into_iter().zip(shrinkages).rev();
+        let best = tried.min_by(|a, b| a.0.total_cmp(&b.0));
+        // All targets are the same number, except those of labels near 0.
+        let whole: f64 = self.target.iter().sum();
+        best.map_or((f64::INFINITY, f64::NAN), |(error, at)| (*at, error / whole))
     }
 
     /// Computes the sum of absolute relative errors over the rows in `places`.
@@ -235,8 +276,7 @@ impl NonNegativeQuadratic {
         row.iter().zip(weights).map(|(g, w)| g * w).sum::<f64>() - self.right[k]
     }
 
-    /// Returns the violation of the optimality conditions: the derivative is 0 where w > 0, and not
-    /// negative where w = 0.
+    /// Returns the violation of optimality: derivatives are 0 where w > 0, else not negative.
     fn violation(&self, weights: &[f64]) -> f64 {
         let of = |k: usize| {
             let slope = self.slope(weights, k);

@@ -11,7 +11,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use super::format::Format;
 use super::{bad, table, text};
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::memory;
 
 /// The first bytes of an HDF5 file.
@@ -173,9 +173,6 @@ impl<'de> Deserialize<'de> for Lists {
 impl Measures {
     /// Returns the samples of a BIOM table as measures named by their IDs. If the points have
     /// names, observations are matched to them; otherwise they are in the order of the points.
-    ///
-    /// # Errors
-    /// Errors of [`from_rows`](Self::from_rows) and [`matched`](Self::matched).
     pub fn from_biom(table: Biom, points: Option<&[String]>) -> Result<Self> {
         Self::from_biom_or_empty(table, points)?.with_mass()
     }

@@ -1,23 +1,19 @@
 //! Clouds in files: long tables of text, ragged NumPy archives, arrays of three axes, and folders
 //! of arrays.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use csv::StringRecord;
-
-use super::format::{Input, Wanted};
-use super::table::not_a_number;
-use super::text::Cells;
+use super::format::{Input, InputKind};
+use super::long_table::LongTable;
 use super::{Array, Data, bad, file, npy, npz, rows_and_columns};
 use crate::clouds::{Clouds, uniform_masses};
 use crate::error::{Error, Result, show_shape};
 use crate::memory;
 
-const STEP: &str = "the points of all clouds";
-const INSTEAD: &str = "read some of the clouds at a time";
+pub(super) const STEP: &str = "the points of all clouds";
+pub(super) const INSTEAD: &str = "read some of the clouds at a time";
 
 /// The columns that hold the IDs, the masses and the coordinates of points.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +56,7 @@ impl Clouds {
         if path.is_dir() {
             of_folder(path, options)
         } else {
-            Input::open(path, Wanted::Clouds, None)?.clouds(options)
+            Input::open(path, InputKind::Clouds, None)?.clouds(options)
         }
     }
 
@@ -80,7 +76,7 @@ impl Clouds {
     /// # Errors
     /// The output fails; the clouds have penalties of their own, which an archive cannot hold.
     pub fn write_npz(&self, out: impl Write + Seek) -> io::Result<()> {
-        if self.own_penalties().is_some() {
+        if self.own_penalties().is_some() || self.births().is_some() {
             let reason = "the clouds have penalties of their own, which an archive does not hold";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
@@ -102,9 +98,6 @@ impl Clouds {
 
 impl Input<'_> {
     /// Reads clouds, including clouds of zero mass.
-    ///
-    /// # Errors
-    /// The format holds no clouds; the errors of the format's reader.
     pub fn clouds(self, options: &CloudOptions) -> Result<Clouds> {
         use super::format::Format;
         match self.format() {
@@ -121,16 +114,16 @@ impl Input<'_> {
 
 /// Points of clouds, appended while a file is read.
 #[derive(Default)]
-struct StackedPoints {
-    dim: usize,
-    coordinates: Vec<f64>,
-    start: Vec<usize>,
-    masses: Option<Vec<f64>>,
-    names: Option<Vec<String>>,
+pub(super) struct StackedPoints {
+    pub(super) dim: usize,
+    pub(super) coordinates: Vec<f64>,
+    pub(super) start: Vec<usize>,
+    pub(super) masses: Option<Vec<f64>>,
+    pub(super) names: Option<Vec<String>>,
 }
 
 impl StackedPoints {
-    fn finish(self) -> Result<Clouds> {
+    pub(super) fn finish(self) -> Result<Clouds> {
         let masses = match self.masses {
             Some(masses) => masses,
             None => uniform_masses(self.dim, self.coordinates.len(), &self.start)?,
@@ -163,8 +156,7 @@ impl MassColumn {
         }
     }
 
-    /// Splits an array with rows of `width` numbers into the dimension, the coordinates and the
-    /// masses.
+    /// Splits an array with rows of `width` numbers into dimension, coordinates and masses.
     fn split(self, width: usize, values: Vec<f64>) -> Result<(usize, Vec<f64>, Option<Vec<f64>>)> {
         let at = match self {
             Self::None => return Ok((width, values, None)),
@@ -178,7 +170,7 @@ impl MassColumn {
                 found: format!("rows of {width}"),
             });
         }
-        memory::check(format_args!("{STEP}"), 8 * values.len() as u64, INSTEAD)?;
+        memory::check(STEP, 8 * values.len() as u64, INSTEAD)?;
         let masses = values.chunks_exact(width).map(|row| row[at]).collect();
         let rows = values.chunks_exact(width);
         let rest = rows.flat_map(|row| row[..at].iter().chain(&row[at + 1..]).copied());
@@ -291,7 +283,7 @@ fn of_folder(folder: &Path, options: &CloudOptions) -> Result<Clouds> {
             let expected = format!("rows of {}, like the arrays before it", all.dim);
             return Err(Error::Shape { what, expected, found: format!("rows of {dim}") });
         }
-        memory::grow(&mut all.coordinates, format_args!("{STEP}"), coordinates.len(), INSTEAD)?;
+        memory::grow(&mut all.coordinates, STEP, coordinates.len(), INSTEAD)?;
         all.coordinates.extend(coordinates);
         all.start.push(all.coordinates.len() / all.dim.max(1));
         masses.extend(own.unwrap_or_default());
@@ -323,141 +315,6 @@ fn in_cloud(cloud: usize, name: &str, error: Error) -> Error {
         other => Error::Cloud { cloud, name: Some(name.into()), cause: Box::new(other) },
     }
 }
-
-/// A long table while it is read: one row per point, clouds in order of first appearance.
-struct LongTable {
-    /// Columns of the IDs, masses and coordinates.
-    id: usize,
-    mass: Option<usize>,
-    axes: Vec<usize>,
-    number: HashMap<String, u32>,
-    names: Vec<String>,
-    /// The cloud of every point.
-    cloud: Vec<u32>,
-    coordinates: Vec<f64>,
-    masses: Vec<f64>,
-}
-
-impl LongTable {
-    fn read(reader: impl Read, separator: Option<u8>, options: &CloudOptions) -> Result<Clouds> {
-        let mut cells = Cells::new(reader, separator)?;
-        let mut record = StringRecord::new();
-        if cells.next(&mut record)?.is_none() {
-            return Err(bad("csv", "line 1", "the file is empty"));
-        }
-        let mut table = Self::with_header(&record, options)?;
-        while let Some(line) = cells.next(&mut record)? {
-            table.push(line, &record)?;
-        }
-        table.finish()
-    }
-
-    /// Finds the columns by the names in the header.
-    fn with_header(header: &StringRecord, options: &CloudOptions) -> Result<Self> {
-        let all = || header.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let find = |name: &str| {
-            let mut places = header.iter().enumerate().filter(|(_, cell)| *cell == name);
-            match (places.next(), places.next()) {
-                (Some((at, _)), None) => Ok(at),
-                (Some(_), Some(_)) => {
-                    Err(bad("csv", "header", format!("two columns are `{name}`")))
-                }
-                (None, _) => {
-                    let reason = format!("no column `{name}`; its columns are {}", all());
-                    Err(bad("csv", "header", reason))
-                }
-            }
-        };
-        let id = find(options.groupby.as_deref().unwrap_or(ID))?;
-        let is_axis = |name: &str| {
-            options.columns.as_ref().is_some_and(|all| all.iter().any(|one| one == name))
-        };
-        let usual = || (header.iter().any(|cell| cell == MASS) && !is_axis(MASS)).then_some(MASS);
-        let mass = options.weights.as_deref().or_else(usual).map(find).transpose()?;
-        let axes = match &options.columns {
-            Some(names) => names.iter().map(|name| find(name)).collect::<Result<_>>()?,
-            None => {
-                (0..header.len()).filter(|&at| at != id && Some(at) != mass).collect::<Vec<_>>()
-            }
-        };
-        if axes.is_empty() {
-            let reason = format!("no columns of coordinates; its columns are {}", all());
-            return Err(bad("csv", "header", reason));
-        }
-        let (number, names, cloud) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(Self { id, mass, axes, number, names, cloud, coordinates: vec![], masses: vec![] })
-    }
-
-    fn push(&mut self, line: u64, record: &StringRecord) -> Result<()> {
-        let id = &record[self.id];
-        if id.is_empty() {
-            return Err(bad(
-                "csv",
-                super::table::place(line, self.id),
-                "the ID of the cloud is missing",
-            ));
-        }
-        let cloud = if let Some(&cloud) = self.number.get(id) {
-            cloud
-        } else {
-            memory::grow(&mut self.names, format_args!("the IDs of clouds"), 1, INSTEAD)?;
-            let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-            self.number.insert(id.to_owned(), next);
-            self.names.push(id.to_owned());
-            next
-        };
-        let grow =
-            |list: &mut Vec<f64>, more| memory::grow(list, format_args!("{STEP}"), more, INSTEAD);
-        memory::grow(&mut self.cloud, format_args!("{STEP}"), 1, INSTEAD)?;
-        self.cloud.push(cloud);
-        let number =
-            |at: usize| record[at].parse::<f64>().map_err(|_| not_a_number(line, at, &record[at]));
-        grow(&mut self.coordinates, self.axes.len())?;
-        for &at in &self.axes {
-            self.coordinates.push(number(at)?);
-        }
-        if let Some(at) = self.mass {
-            grow(&mut self.masses, 1)?;
-            self.masses.push(number(at)?);
-        }
-        Ok(())
-    }
-
-    /// Groups the points by cloud; within a cloud they keep the order of the rows.
-    fn finish(self) -> Result<Clouds> {
-        if self.cloud.is_empty() {
-            return Err(bad("csv", "line 1", "there are no rows; a row is a point of a cloud"));
-        }
-        let (dim, points) = (self.axes.len(), self.cloud.len());
-        let mut start = vec![0; self.names.len() + 1];
-        self.cloud.iter().for_each(|&cloud| start[cloud as usize + 1] += 1);
-        (0..self.names.len()).for_each(|cloud| start[cloud + 1] += start[cloud]);
-        let with_masses = self.mass.is_some();
-        let (coordinates, masses) = if self.cloud.is_sorted() {
-            (self.coordinates, self.masses)
-        } else {
-            let mut next = start.clone();
-            let mut coordinates = memory::zeros(format_args!("{STEP}"), points * dim, INSTEAD)?;
-            let mut masses = memory::zeros(format_args!("{STEP}"), self.masses.len(), INSTEAD)?;
-            for (from, &cloud) in self.cloud.iter().enumerate() {
-                let to = next[cloud as usize];
-                next[cloud as usize] += 1;
-                coordinates[to * dim..][..dim]
-                    .copy_from_slice(&self.coordinates[from * dim..][..dim]);
-                if with_masses {
-                    masses[to] = self.masses[from];
-                }
-            }
-            (coordinates, masses)
-        };
-        let (masses, names) = (with_masses.then_some(masses), Some(self.names));
-        StackedPoints { dim, coordinates, start, masses, names }.finish()
-    }
-}
-
-/// Default names of the ID and mass columns.
-const ID: &str = "id";
-const MASS: &str = "mass";
 
 #[cfg(test)]
 #[path = "clouds_tests.rs"]

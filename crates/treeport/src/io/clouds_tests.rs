@@ -10,7 +10,7 @@ fn expected() -> Clouds {
 }
 
 fn of_text(text: &str, options: &CloudOptions) -> Result<Clouds> {
-    Input::from_bytes("stdin", text.as_bytes(), Wanted::Clouds, None)?.clouds(options)
+    Input::from_bytes("stdin", text.as_bytes(), InputKind::Clouds, None)?.clouds(options)
 }
 
 fn same(found: &Clouds, expected: &Clouds) {
@@ -81,12 +81,12 @@ fn clouds_of_equal_sizes_are_one_array() {
     let mut file = Vec::new();
     npy::write_f64(&[2, 1, 3], &[0.5, 1.0, 2.0, 0.5, 3.0, 4.0], &mut file).unwrap();
     let options = CloudOptions { weights: Some("first".into()), ..CloudOptions::default() };
-    let found = Input::from_bytes("stdin", &file, Wanted::Clouds, None).unwrap();
+    let found = Input::from_bytes("stdin", &file, InputKind::Clouds, None).unwrap();
     let expected = Clouds::new(2, vec![1.0, 2.0, 3.0, 4.0], &[0, 1, 2], &[0.5, 0.5]).unwrap();
     same(&found.clouds(&options).unwrap(), &expected);
     file.clear();
     npy::write_f64(&[2, 1], &[0.5, 1.0], &mut file).unwrap();
-    let found = Input::from_bytes("stdin", &file, Wanted::Clouds, None).unwrap();
+    let found = Input::from_bytes("stdin", &file, InputKind::Clouds, None).unwrap();
     let error = found.clouds(&CloudOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("the array of clouds has shape (2, 1), expected (clouds, points,"));
 }
@@ -162,7 +162,7 @@ fn what_is_wrong_is_named() {
         let error = of_archive(file, &plain).unwrap_err().to_string();
         assert!(error.contains(rest), "{error}");
     }
-    let error = Input::from_bytes("stdin", &b"PAR1"[..], Wanted::Clouds, None).unwrap();
+    let error = Input::from_bytes("stdin", &b"PAR1"[..], InputKind::Clouds, None).unwrap();
     let error = error.clouds(&plain).unwrap_err().to_string();
     assert!(error.contains("`Clouds.read`), or write it as .csv"), "{error}");
 }

@@ -23,24 +23,26 @@ pub(crate) enum Content {
     Tree,
     Forest,
     Index,
+    Space,
 }
 
 impl Content {
-    const ALL: [Self; 3] = [Self::Tree, Self::Forest, Self::Index];
+    const ALL: [Self; 4] = [Self::Tree, Self::Forest, Self::Index, Self::Space];
 
     pub(crate) fn format(self) -> &'static str {
         match self {
             Self::Tree => "treeport.tree",
             Self::Forest => "treeport.forest",
             Self::Index => "treeport.index",
+            Self::Space => "treeport.space",
         }
     }
 
     /// The newest version this release reads.
     pub(crate) fn version(self) -> u64 {
         match self {
-            Self::Tree | Self::Forest => 1,
-            Self::Index => 4,
+            Self::Tree | Self::Forest | Self::Space => 1,
+            Self::Index => 5,
         }
     }
 
@@ -50,6 +52,7 @@ impl Content {
             Self::Tree => Error::NotATree { path, reason },
             Self::Forest => Error::NotAForest { path, reason },
             Self::Index => Error::NotAnIndex { path, reason },
+            Self::Space => Error::NotASpace { path, reason },
         }
     }
 
@@ -59,9 +62,26 @@ impl Content {
             Some(Self::Tree) => "it holds a single tree; open it as one".into(),
             Some(Self::Forest) => "it holds a forest; open it as one".into(),
             Some(Self::Index) => "it holds an index of measures; open it as one".into(),
+            Some(Self::Space) => "it holds a model of clouds; open it as one".into(),
             None => format!("its format is not `{}`", self.format()),
         }
     }
+}
+
+/// Returns the bytes of numbers, as `f64::to_le_bytes` or its like gives them.
+pub(crate) fn to_bytes<T, const N: usize>(
+    numbers: impl IntoIterator<Item = T>,
+    bytes: fn(T) -> [u8; N],
+) -> Vec<u8> {
+    numbers.into_iter().flat_map(bytes).collect()
+}
+
+/// Returns the numbers of bytes, as `f64::from_le_bytes` or its like gives them.
+pub(crate) fn from_bytes<T, C: FromIterator<T>, const N: usize>(
+    bytes: &[u8],
+    number: fn([u8; N]) -> T,
+) -> C {
+    bytes.as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
 }
 
 /// CRC-32 over all parts of a model.
@@ -79,8 +99,21 @@ impl Checksum {
         self
     }
 
-    /// Adds each name with its length, so that bytes cannot move between names, and returns the
-    /// checksum.
+    /// Adds the text of each JSON value with its length. The text survives a round trip: keys are
+    /// sorted, and numbers are exact to the last bit.
+    pub(crate) fn values<'a>(self, values: impl Iterator<Item = &'a Value>) -> Self {
+        values.fold(self, |sum, value| {
+            let text = value.to_string();
+            sum.number(text.len()).bytes(text.as_bytes())
+        })
+    }
+
+    /// Adds each tensor with its length.
+    pub(crate) fn tensors<'a>(self, tensors: impl Iterator<Item = &'a [u8]>) -> Self {
+        tensors.fold(self, |sum, bytes| sum.number(bytes.len()).bytes(bytes))
+    }
+
+    /// Adds each name with its length, so that bytes cannot move, and returns the checksum.
     pub(crate) fn names(mut self, names: Option<&[String]>) -> String {
         for name in names.into_iter().flatten() {
             self = self.number(name.len()).bytes(name.as_bytes());
@@ -122,10 +155,8 @@ pub(crate) fn object(mut keys: Vec<(&'static str, Value)>) -> Value {
     Value::Object(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Returns the bytes of a file with this entry and these one-dimensional tensors.
-///
-/// # Errors
-/// The names need more than the 100 MB that a header may have.
+/// Returns the bytes of a file with this entry and these one-dimensional tensors. Headers hold at
+/// most 100 MB of names.
 pub(crate) fn encode(
     content: Content,
     entry: String,
@@ -171,7 +202,6 @@ impl<'a> File<'a> {
         self.entry.get("version")?.as_u64()
     }
 
-    /// Number of leaves.
     pub(crate) fn leaves(&self) -> Result<usize> {
         let leaves = self.entry.get("leaves").and_then(Value::as_u64);
         leaves.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.missing("leaves"))
@@ -179,11 +209,16 @@ impl<'a> File<'a> {
 
     /// Names of the points, if the file has them.
     pub(crate) fn names(&self) -> Result<Option<Vec<String>>> {
-        let Some(names) = self.entry.get("names") else { return Ok(None) };
-        let strings = |names: &Value| -> Option<Vec<String>> {
-            names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+        self.texts("names")
+    }
+
+    /// Texts of an optional key.
+    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
+        let Some(texts) = self.entry.get(key) else { return Ok(None) };
+        let strings = |texts: &Value| -> Option<Vec<String>> {
+            texts.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
         };
-        strings(names).map(Some).ok_or_else(|| self.missing("names"))
+        strings(texts).map(Some).ok_or_else(|| self.missing(key))
     }
 
     /// Value of an optional key.

@@ -37,7 +37,7 @@ pub fn read_edges(reader: impl Read, nodes: Option<usize>) -> Result<EdgeList> {
     let mut cells = Cells::new(reader, None)?;
     // A comment line that names the columns serves as the header.
     let mut columns = cells.comment.as_ref().and_then(columns_by_name);
-    let mut labels = Labels::default();
+    let mut node_names = NodeNames::default();
     let mut edges = Vec::new();
     let mut first_labels = 0;
     let (mut first, mut record) = (true, StringRecord::new());
@@ -54,20 +54,20 @@ pub fn read_edges(reader: impl Read, nodes: Option<usize>) -> Result<EdgeList> {
         });
         let mut label = |column: usize| match record.get(column) {
             None | Some("") => Err(bad("csv", place(line, column), "a node label is missing")),
-            Some(name) => Ok(labels.number(name)),
+            Some(name) => Ok(node_names.number(name)),
         };
         let (source, target) = (label(source)?, label(target)?);
         let weight = weight.map_or(Ok(1.0), |column| {
             let cell = &record[column];
             cell.parse().map_err(|_| bad_weight(bare, line, column, cell))
         })?;
-        memory::grow(&mut edges, format_args!("the edges of a graph"), 1, "give fewer")?;
+        memory::grow(&mut edges, "the edges of a graph", 1, "give fewer")?;
         edges.push((source, target, weight));
         if bare {
-            first_labels = labels.names.len();
+            first_labels = node_names.names.len();
         }
     }
-    labels.finish(edges, nodes, first_labels)
+    node_names.finish(edges, nodes, first_labels)
 }
 
 /// Returns the columns of source, target and weight if the record is a header that names them.
@@ -79,12 +79,12 @@ fn columns_by_name(record: &StringRecord) -> Option<(usize, usize, Option<usize>
 
 /// Node labels in order of appearance.
 #[derive(Default)]
-struct Labels {
+struct NodeNames {
     number: HashMap<String, usize>,
     names: Vec<String>,
 }
 
-impl Labels {
+impl NodeNames {
     fn number(&mut self, name: &str) -> usize {
         if let Some(&number) = self.number.get(name) {
             return number;
@@ -94,15 +94,14 @@ impl Labels {
         self.names.len() - 1
     }
 
-    /// Builds the edge list once all labels are known; the first row contains the first `first`
-    /// labels.
+    /// Builds the edge list once all labels are known; the first row has the first `first` ones.
     fn finish(
         self,
         mut edges: Vec<(usize, usize, f64)>,
         nodes: Option<usize>,
         first: usize,
     ) -> Result<EdgeList> {
-        let numbers: Vec<Option<usize>> = self.names.iter().map(|n| whole_number(n)).collect();
+        let numbers: Vec<Option<usize>> = self.names.iter().map(|n| parse_integer(n)).collect();
         if numbers.iter().all(Option::is_some) {
             let numbers: Vec<usize> = numbers.into_iter().flatten().collect();
             for (source, target, _) in &mut edges {
@@ -127,7 +126,7 @@ impl Labels {
 }
 
 /// Parses a label as a node number; a label with leading zeros such as `007` is a name.
-fn whole_number(label: &str) -> Option<usize> {
+fn parse_integer(label: &str) -> Option<usize> {
     let digits = label.bytes().all(|b| b.is_ascii_digit());
     let plain = digits && (label == "0" || !label.starts_with('0'));
     plain.then(|| label.parse().ok()).flatten()

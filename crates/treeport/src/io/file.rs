@@ -80,8 +80,7 @@ pub fn save<E: From<Error>>(
     Ok(file.finish().map_err(broken)?)
 }
 
-/// A temporary file that [`save`] is writing; the part of [`save`] that does not depend on the
-/// content.
+/// A temporary file of [`save`]: the part that does not depend on the content.
 struct UnfinishedFile {
     out: BufWriter<File>,
     /// `None` for anything other than a regular file.
@@ -148,9 +147,6 @@ pub struct Pending(PathBuf);
 impl Pending {
     /// Creates and registers a file under one lock, so that it never exists unregistered. `make`
     /// may return `None`.
-    ///
-    /// # Errors
-    /// Errors of `make`.
     pub fn make<T>(
         make: impl FnOnce() -> io::Result<Option<(T, PathBuf)>>,
     ) -> io::Result<Option<(T, Self)>> {
@@ -169,9 +165,6 @@ impl Drop for Pending {
 }
 
 /// Follows symbolic links to the final path, which need not exist.
-///
-/// # Errors
-/// The chain of links is too long or a cycle.
 pub fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -213,8 +206,7 @@ fn create_beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
         // removed as abandoned before it was locked
         let Some((file, pending)) = made else { continue };
         if let Some(kept) = kept.filter(|_| cfg!(unix)) {
-            // The umask has cleared permissions of the new file. If they cannot be restored, the
-            // file has fewer permissions, never more.
+            // The umask may have cleared permissions; failure leaves fewer permissions, never more.
             let _ = file.as_file().set_permissions(kept);
         }
         return Ok((file, pending));
@@ -238,9 +230,6 @@ fn remove_abandoned(target: &Path) {
 }
 
 /// Waits until renames in a folder are synced to disk.
-///
-/// # Errors
-/// The disk fails.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     // Folders cannot be opened on other systems, nor without read permission.
     let (true, Ok(folder)) = (cfg!(unix), File::open(folder)) else { return Ok(()) };
@@ -312,9 +301,9 @@ mod tests {
         save_bytes(&path, b"old").unwrap();
         let failed = save(&path, |out| {
             out.write_all(b"new").expect("a writable file");
-            Err(Error::Cancelled)
+            Err(Error::Canceled)
         });
-        assert!(matches!(failed, Err(Error::Cancelled)));
+        assert!(matches!(failed, Err(Error::Canceled)));
         assert_eq!(load(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -358,7 +347,7 @@ mod tests {
                     beside.filter(|e| e.path() != path && !e.path().ends_with("plain"));
                 let beside = beside.next().unwrap().metadata().unwrap().permissions().mode();
                 assert_eq!(beside & 0o777 & !kept, 0, "at no time more is allowed");
-                out.write_all(b"more").map_err(|_| Error::Cancelled)
+                out.write_all(b"more").map_err(|_| Error::Canceled)
             })
             .unwrap();
             assert_eq!(mode(), kept);

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::container::{self, Checksum, Content, Extra, File};
+use super::container::{self, Checksum, Content, Extra, File, from_bytes, to_bytes};
 use super::file::in_files;
 use crate::error::Result;
-use crate::forest::{Forest, check};
+use crate::model::forest::{Forest, check};
 use crate::tree::Tree;
 
 /// Largest deviation of the sum of weights in a file from 1.
@@ -42,22 +42,17 @@ in_files! {
 
 impl Forest {
     /// Returns the bytes of the file that [`Forest::save`] writes; equal forests give equal bytes.
-    ///
-    /// # Errors
-    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.to_bytes_with(&Extra::default())
     }
 
     /// [`to_bytes`](Self::to_bytes) with additional content.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
-        let sizes = self.trees.iter().map(|tree| tree.nodes() as u32);
-        let nodes: Vec<u8> = sizes.flat_map(u32::to_le_bytes).collect();
-        let weight: Vec<u8> = self.weights.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let parents = self.trees.iter().flat_map(Tree::parents);
-        let parent: Vec<u8> = parents.flat_map(|p| p.to_le_bytes()).collect();
-        let lengths = self.trees.iter().flat_map(Tree::lengths);
-        let length: Vec<u8> = lengths.flat_map(|l| l.to_le_bytes()).collect();
+        let trees = || self.trees.iter();
+        let nodes = to_bytes(trees().map(|tree| tree.nodes() as u32), u32::to_le_bytes);
+        let weight = to_bytes(self.weights.iter().copied(), f64::to_le_bytes);
+        let parent = to_bytes(trees().flat_map(Tree::parents).copied(), u32::to_le_bytes);
+        let length = to_bytes(trees().flat_map(Tree::lengths).copied(), f64::to_le_bytes);
         let sum = checksum(self.leaves(), [&nodes, &weight, &parent, &length], self.names());
         let entry = container::entry(Content::Forest, 1, self.leaves(), &sum, self.names(), extra);
         let tensors = [
@@ -83,25 +78,23 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     let nodes = file.tensor("nodes", Dtype::U32)?;
     let weight = file.tensor("weight", Dtype::F64)?;
     let (parent, length) = (file.tensor("parent", Dtype::U32)?, file.tensor("length", Dtype::F64)?);
-    let names = file.names()?;
+    let mut names = file.names()?;
     file.check(&checksum(leaves, [nodes, weight, parent, length], names.as_deref()))?;
-    let (mut parent, mut length) = (parent.as_chunks().0, length.as_chunks().0);
+    let nodes: Vec<u32> = from_bytes(nodes, u32::from_le_bytes);
+    let parent: Vec<u32> = from_bytes(parent, u32::from_le_bytes);
+    let length: Vec<f64> = from_bytes(length, f64::from_le_bytes);
+    let (mut parent, mut length) = (&parent[..], &length[..]);
     let mut trees: Vec<Tree> = Vec::new();
-    let mut names = names;
-    for &size in nodes.as_chunks().0 {
-        let size = u32::from_le_bytes(size) as usize;
+    for size in nodes {
+        let size = size as usize;
         let (Some(parents), Some(lengths)) = (parent.split_off(..size), length.split_off(..size))
         else {
             return Err(file.missing("nodes"));
         };
-        let parents = parents.iter().map(|&b| u32::from_le_bytes(b)).collect();
-        let lengths = lengths.iter().map(|&b| f64::from_le_bytes(b)).collect();
-        let tree = Tree::new(leaves, parents, lengths).and_then(|tree| match trees.first() {
+        let tree = Tree::new(leaves, parents.to_vec(), lengths.to_vec());
+        let tree = tree.and_then(|tree| match trees.first() {
             Some(first) => tree.named_as(first),
-            None => match names.take() {
-                Some(names) => tree.with_names(names),
-                None => Ok(tree),
-            },
+            None => tree.with_optional_names(names.take()),
         });
         let wrong = |error| file.damaged(format!("tree {}: {error}", trees.len()));
         trees.push(tree.map_err(wrong)?);
@@ -109,7 +102,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     if !(parent.is_empty() && length.is_empty()) {
         return Err(file.missing("nodes"));
     }
-    let weights: Vec<f64> = weight.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
+    let weights: Vec<f64> = from_bytes(weight, f64::from_le_bytes);
     let (trees, total) = check(trees, &weights).map_err(|error| file.damaged(error.to_string()))?;
     if (total - 1.0).abs() > SUM {
         return Err(file.damaged(format!("its weights add up to {total}, not 1")));

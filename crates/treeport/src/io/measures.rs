@@ -4,15 +4,12 @@ use std::io::{Read, Seek};
 
 use super::table::{self, Table};
 use super::{npy, npz, rows_and_columns};
-use crate::columns::match_names;
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::measures::Measures;
+use crate::measures::match_names;
 
 impl Measures {
     /// Reads a two-dimensional NumPy array: one measure per row, one point per column.
-    ///
-    /// # Errors
-    /// The input is not such an array; errors of [`from_dense`](Self::from_dense).
     pub fn read_npy(reader: impl Read) -> Result<Self> {
         Self::read_npy_or_empty(reader)?.with_mass()
     }
@@ -26,9 +23,6 @@ impl Measures {
     }
 
     /// Reads a SciPy sparse `.npz` (CSR, CSC or COO): one measure per row, one point per column.
-    ///
-    /// # Errors
-    /// The input is not such a matrix; errors of [`from_csr`](Self::from_csr).
     pub fn read_npz(reader: impl Read + Seek) -> Result<Self> {
         Self::read_npz_or_empty(reader)?.with_mass()
     }
@@ -41,17 +35,11 @@ impl Measures {
 
     /// Reads a text table (CSV, TSV, gzip or not): one measure per row, one point per column, with
     /// names of columns and rows if the table has them.
-    ///
-    /// # Errors
-    /// The input is not such a table ([`table::read`]); errors of [`from_dense`](Self::from_dense).
     pub fn read_csv(reader: impl Read) -> Result<Self> {
         Self::from_table(table::read_matrix(reader)?, None)
     }
 
     /// Reads a text table for points that have names, as in [`from_table`](Self::from_table).
-    ///
-    /// # Errors
-    /// Errors of [`read_csv`](Self::read_csv) and [`matched`](Self::matched).
     pub fn read_csv_for(reader: impl Read, names: &[String]) -> Result<Self> {
         let options = table::TableOptions { names, ..table::TableOptions::default() };
         Self::from_table(table::read(reader, &options)?, Some(names))
@@ -60,9 +48,6 @@ impl Measures {
     /// Converts a table; names of rows become the [`names`](Self::names) of measures. If both
     /// points and columns have names, columns are matched to points; otherwise they are in the
     /// order of the points.
-    ///
-    /// # Errors
-    /// Errors of [`from_dense`](Self::from_dense) and [`matched`](Self::matched).
     pub fn from_table(table: Table, points: Option<&[String]>) -> Result<Self> {
         Self::from_table_or_empty(table, points)?.with_mass()
     }
@@ -79,10 +64,7 @@ impl Measures {
         if let Some((header, points)) = both {
             measures = measures.matched(header, points)?;
         }
-        match ids {
-            Some(ids) => measures.with_names(ids),
-            None => Ok(measures),
-        }
+        measures.with_optional_names(ids)
     }
 }
 
@@ -102,7 +84,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::sparse::Csr;
+    use crate::tools::csr::Csr;
 
     #[test]
     fn the_same_measures_from_every_format() {

@@ -4,15 +4,12 @@ use std::io::{Read, Seek};
 
 use super::table::{self, Table};
 use super::{Array, Data, npy, npz, rows_and_columns};
-use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
+use crate::metric::condensed::pairs_of;
 use crate::metric::{Components, Geometry, GroundMetric};
 
 impl GroundMetric {
     /// Reads points from a two-dimensional NumPy array, one point per row.
-    ///
-    /// # Errors
-    /// The input is not such an array; errors of [`from_points`](Self::from_points).
     pub fn read_points_npy(reader: impl Read, geometry: impl Into<Geometry>) -> Result<Self> {
         let what = "the table of coordinates";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
@@ -22,9 +19,6 @@ impl GroundMetric {
 
     /// Reads points from a text table ([`table::read_matrix`]), one point per row, with their names
     /// if the table has names of rows.
-    ///
-    /// # Errors
-    /// The input is not such a table; errors of [`from_points`](Self::from_points).
     pub fn read_points_csv(
         reader: impl Read,
         geometry: impl Into<Geometry>,
@@ -33,9 +27,6 @@ impl GroundMetric {
     }
 
     /// Converts a table to points, one per row, with their names if the table has names of rows.
-    ///
-    /// # Errors
-    /// Errors of [`from_points`](Self::from_points).
     pub fn points_from_table(
         table: Table,
         geometry: impl Into<Geometry>,
@@ -45,10 +36,6 @@ impl GroundMetric {
 
     /// Reads distances from a NumPy array: one axis for a condensed matrix, two for a square one.
     /// Single precision is kept.
-    ///
-    /// # Errors
-    /// The array has another shape; errors of [`from_condensed`](Self::from_condensed) or
-    /// [`from_square`](Self::from_square).
     pub fn read_matrix_npy(reader: impl Read) -> Result<Self> {
         let check = |shape: &[usize]| match *shape {
             [pairs] => points_of(pairs).map(drop),
@@ -67,9 +54,6 @@ impl GroundMetric {
 
     /// Reads a square distance matrix from a text table ([`table::read_matrix`]), with the names of
     /// its points if the table has names of columns or rows.
-    ///
-    /// # Errors
-    /// The input is not such a table; errors of [`matrix_from_table`](Self::matrix_from_table).
     pub fn read_matrix_csv(reader: impl Read) -> Result<(Self, Option<Vec<String>>)> {
         Self::matrix_from_table(table::read_matrix(reader)?)
     }
@@ -101,9 +85,6 @@ impl GroundMetric {
     ///
     /// [`table::read_edges`] describes columns and labels; `nodes` is the number of nodes if it
     /// exceeds the largest label plus one.
-    ///
-    /// # Errors
-    /// The input is not such a list; errors of [`from_edges`](Self::from_edges).
     pub fn read_graph_csv(
         reader: impl Read,
         nodes: Option<usize>,
@@ -126,9 +107,6 @@ impl GroundMetric {
 
 impl Components {
     /// [`GroundMetric::read_graph_csv`] for a graph that need not be connected.
-    ///
-    /// # Errors
-    /// The input is not such a list; errors of [`from_edges`](Self::from_edges).
     pub fn read_graph_csv(
         reader: impl Read,
         nodes: Option<usize>,
@@ -138,10 +116,6 @@ impl Components {
     }
 
     /// [`GroundMetric::read_graph_npz`] for a graph that need not be connected.
-    ///
-    /// # Errors
-    /// The matrix is not square, or an edge has different weights in the two triangles; those of
-    /// [`from_edges`](Self::from_edges).
     pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
         if matrix.rows != matrix.cols {
@@ -190,7 +164,7 @@ mod tests {
 
     use super::*;
     use crate::metric::PointMetric;
-    use crate::sparse::Csr;
+    use crate::tools::csr::Csr;
 
     fn double(shape: &[usize], data: &[f64]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -284,7 +258,8 @@ mod tests {
         assert!(matches!(apart, Err(Error::Disconnected { components: 3, node: 3 })));
     }
 
-    /// Adjacency matrix of the path 0, 1, 2 from its stored entries, sorted.
+    /// Reads a graph of three nodes from an `.npz` adjacency matrix with these entries, sorted by
+    /// row.
     fn adjacency(cols: usize, entries: &[(usize, usize, f64)]) -> Result<GroundMetric> {
         let start = (0..4).map(|r| entries.iter().filter(|e| e.0 < r).count()).collect();
         let indices = entries.iter().map(|e| e.1).collect();

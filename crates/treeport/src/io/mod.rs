@@ -4,7 +4,10 @@
 //!
 //! Every reader of foreign formats takes a [`Read`](std::io::Read), so that files, pipes and byte
 //! slices work alike. Headers are not trusted: memory grows with the bytes that arrive, never with
-//! the size that a header announces.
+//! the size that a header announces. Errors name what is wrong with the input, and the line, byte,
+//! entry or member; where the numbers are wrong, they are those of the constructor.
+
+#![expect(clippy::missing_errors_doc, reason = "errors name what is wrong with the input")]
 
 pub mod biom;
 mod clouds;
@@ -14,12 +17,15 @@ pub mod file;
 mod forest;
 pub mod format;
 mod header;
+mod input;
+mod long_table;
 mod measures;
 mod metric;
 mod model;
 pub(crate) mod model_file;
 pub mod npy;
 pub mod npz;
+mod space;
 pub mod table;
 pub mod text;
 mod tree;
@@ -69,9 +75,6 @@ impl Data {
     }
 
     /// Converts the entries to `f64`; `f64` data moves without a copy.
-    ///
-    /// # Errors
-    /// The entries are text.
     pub fn into_f64(self) -> Result<Vec<f64>> {
         match self {
             Self::F64(values) => Ok(values),
@@ -89,9 +92,6 @@ impl Data {
 
 impl Array {
     /// Converts the entries to `f64`; see [`Data::into_f64`].
-    ///
-    /// # Errors
-    /// The array holds text.
     pub fn into_f64(self) -> Result<Vec<f64>> {
         self.data.into_f64()
     }

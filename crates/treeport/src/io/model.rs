@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::file::in_files;
-use super::format::{Input, Wanted};
+use super::format::{Input, InputKind};
 use super::model_file::{self, ModelFile, decode_model};
-use crate::columns::match_names;
 use crate::error::{Error, Result};
+use crate::measures::match_names;
 use crate::model::Model;
 
 in_files! {
@@ -20,9 +20,6 @@ in_files! {
 
 impl Model {
     /// Returns the bytes of the file that [`Model::save`] writes; equal models give equal bytes.
-    ///
-    /// # Errors
-    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         match self {
             Self::Tree(tree) => tree.to_bytes(),
@@ -45,11 +42,8 @@ impl Model {
 
 impl ModelFile {
     /// [`Model::read`] that keeps the additional content of the file.
-    ///
-    /// # Errors
-    /// Errors of [`Model::read`].
     pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
-        Input::open(path, Wanted::Model, None)?.model(names)
+        Input::open(path, InputKind::Model, None)?.model(names)
     }
 
     /// Decodes a model in our format and names its points; error messages name `path`.
@@ -90,7 +84,7 @@ mod tests {
         zipped.write_all(text.as_bytes()).unwrap();
         let zipped = zipped.finish().unwrap();
         for bytes in [text.as_bytes(), &zipped, &model.to_bytes().unwrap()] {
-            let input = Input::from_bytes("stdin", bytes, Wanted::Model, None).unwrap();
+            let input = Input::from_bytes("stdin", bytes, InputKind::Model, None).unwrap();
             assert_eq!(input.model(None).unwrap().model, model);
         }
         let folder = tempfile::tempdir().unwrap();

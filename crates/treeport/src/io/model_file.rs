@@ -17,7 +17,7 @@ use std::path::Path;
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
-use super::container::{Checksum, Content, Extra, File, object};
+use super::container::{Checksum, Content, Extra, File, from_bytes, object, to_bytes};
 use super::file::in_files;
 use super::{forest, tree};
 use crate::accuracy::Level;
@@ -61,9 +61,6 @@ in_files! {
 
 impl ModelFile {
     /// Returns the bytes of the file; equal content gives equal bytes.
-    ///
-    /// # Errors
-    /// Errors of [`ModelFile::save`], except for writing.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         if let Some(metric) = &self.metric
             && metric.points() != self.model.points()
@@ -91,8 +88,8 @@ impl ModelFile {
             extra.tensors = tensors;
         }
         if !extra.keys.is_empty() {
-            let tensors: Vec<&[u8]> = extra.tensors.iter().map(|(.., bytes)| &bytes[..]).collect();
-            let sum = checksum(extra.keys.iter().map(|(_, value)| value), &tensors);
+            let tensors = extra.tensors.iter().map(|(.., bytes)| &bytes[..]);
+            let sum = checksum(extra.keys.iter().map(|(_, value)| value), tensors);
             extra.keys.push(("extra_checksum", json!(sum)));
         }
         extra
@@ -123,7 +120,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
         };
     };
     let tensors = metric.map(|value| tensors_of(&file, value)).transpose()?.unwrap_or_default();
-    let found = checksum(calibration.into_iter().chain(metric), &tensors);
+    let found = checksum(calibration.into_iter().chain(metric), tensors.iter().copied());
     if stored != found {
         let reason = format!("its second checksum is {stored}, but the contents give {found}");
         return Err(file.damaged(reason));
@@ -143,15 +140,12 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     Ok(ModelFile { model, calibration, metric })
 }
 
-/// CRC-32 over the additional content. The text of a JSON value survives a round trip: keys are
-/// sorted, and numbers are exact to the last bit.
-fn checksum<'a>(keys: impl Iterator<Item = &'a Value>, tensors: &[&[u8]]) -> String {
-    let sum = keys.fold(Checksum::default(), |sum, value| {
-        let text = value.to_string();
-        sum.number(text.len()).bytes(text.as_bytes())
-    });
-    let sum = tensors.iter().fold(sum, |sum, bytes| sum.number(bytes.len()).bytes(bytes));
-    sum.names(None)
+/// CRC-32 over the additional content.
+fn checksum<'a>(
+    keys: impl Iterator<Item = &'a Value>,
+    tensors: impl Iterator<Item = &'a [u8]>,
+) -> String {
+    Checksum::default().values(keys).tensors(tensors).names(None)
 }
 
 fn calibration_value(calibration: &Calibration) -> Value {
@@ -193,11 +187,10 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
 
 pub(crate) type Tensors<'a> = Vec<(&'static str, Dtype, Cow<'a, [u8]>)>;
 
-/// Converts a metric to a JSON value and tensors; [`GroundMetric::is_metric`] of a matrix is
-/// included.
+/// Converts a metric to a JSON value with [`GroundMetric::is_metric`], and tensors.
 pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     let doubles = |values: &[f64]| -> Cow<'_, [u8]> {
-        values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
+        to_bytes(values.iter().copied(), f64::to_le_bytes).into()
     };
     if let (Some((dim, coordinates)), Some(name)) = (metric.coordinates(), metric.point_metric()) {
         let mut keys =
@@ -207,10 +200,10 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
         return (object(keys), vec![("metric.coordinates", Dtype::F64, doubles(coordinates))]);
     }
     if let Some(edges) = metric.edges() {
-        let ends = edges.iter().flat_map(|&(a, b, _)| [a, b]).flat_map(u32::to_le_bytes);
-        let weights: Vec<f64> = edges.iter().map(|edge| edge.2).collect();
-        let ends = ("metric.ends", Dtype::U32, ends.collect::<Vec<_>>().into());
-        let weights = ("metric.weights", Dtype::F64, doubles(&weights));
+        let ends = to_bytes(edges.iter().flat_map(|&(a, b, _)| [a, b]), u32::to_le_bytes);
+        let weights = to_bytes(edges.iter().map(|edge| edge.2), f64::to_le_bytes);
+        let ends = ("metric.ends", Dtype::U32, ends.into());
+        let weights = ("metric.weights", Dtype::F64, weights.into());
         return (object(vec![("kind", json!("graph"))]), vec![ends, weights]);
     }
     let Some(storage) = metric.matrix() else {
@@ -219,8 +212,7 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     let (dtype, bytes) = match storage {
         Storage::F64(distances) => (Dtype::F64, doubles(distances)),
         Storage::F32(distances) => {
-            let bytes: Vec<u8> = distances.iter().flat_map(|d| d.to_le_bytes()).collect();
-            (Dtype::F32, bytes.into())
+            (Dtype::F32, to_bytes(distances.iter().copied(), f32::to_le_bytes).into())
         }
     };
     let single = dtype == Dtype::F32;
@@ -233,14 +225,14 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
 }
 
 /// Converts a period to a number, or to a list with null for coordinates without a period.
-fn period_value(period: &Period) -> Value {
+pub(super) fn period_value(period: &Period) -> Value {
     match period {
         Period::All(period) => json!(period),
         Period::Each(periods) => json!(periods),
     }
 }
 
-fn read_period(value: &Value) -> Option<Period> {
+pub(super) fn read_period(value: &Value) -> Option<Period> {
     if let Some(period) = value.as_f64() {
         return Some(Period::All(period));
     }
@@ -274,9 +266,7 @@ pub(crate) fn read_metric(
     tensors: &[&[u8]],
     n: usize,
 ) -> Option<Result<GroundMetric>> {
-    let doubles = |bytes: &[u8]| -> Vec<f64> {
-        bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()
-    };
+    let doubles = |bytes: &[u8]| -> Vec<f64> { from_bytes(bytes, f64::from_le_bytes) };
     match (value.get("kind")?.as_str()?, tensors) {
         ("points", [coordinates]) => {
             let dim = usize::try_from(value.get("dim")?.as_u64()?).ok()?;
@@ -290,8 +280,7 @@ pub(crate) fn read_metric(
         }
         ("matrix", [distances]) => {
             let metric = if value.get("single")?.as_bool()? {
-                let singles = distances.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b));
-                GroundMetric::from_condensed_f32(n, singles.collect())
+                GroundMetric::from_condensed_f32(n, from_bytes(distances, f32::from_le_bytes))
             } else {
                 GroundMetric::from_condensed(n, doubles(distances))
             };
@@ -299,8 +288,7 @@ pub(crate) fn read_metric(
             Some(metric.and_then(|m| if promised { m.assume_metric() } else { Ok(m) }))
         }
         ("graph", [ends, weights]) => {
-            let ends = ends.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b) as usize);
-            let ends: Vec<usize> = ends.collect();
+            let ends: Vec<usize> = from_bytes(ends, |bytes| u32::from_le_bytes(bytes) as usize);
             let (ends, weights) = (ends.as_chunks().0, doubles(weights));
             let edges: Vec<_> =
                 ends.iter().zip(weights).map(|(&[a, b], weight)| (a, b, weight)).collect();
@@ -315,7 +303,7 @@ pub(crate) fn read_metric(
 mod tests {
     use super::*;
     use crate::build::{Linkage, linkage};
-    use crate::forest::Forest;
+    use crate::model::forest::Forest;
 
     fn metrics() -> Vec<GroundMetric> {
         let points = vec![0.0, 1.0, 5.0, -2.5, 3.0, 1e-3];

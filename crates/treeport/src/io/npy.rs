@@ -30,9 +30,6 @@ pub fn read(reader: impl Read) -> Result<Array> {
 }
 
 /// [`read`] with a check of the shape before any entry is read.
-///
-/// # Errors
-/// Errors of [`read`] and of `check`.
 pub(super) fn read_if(
     mut reader: impl Read,
     check: impl FnOnce(&[usize]) -> Result<()>,
@@ -237,8 +234,6 @@ pub fn write_f64(shape: &[usize], data: &[f64], out: impl Write) -> io::Result<(
 }
 
 /// Writes `data` as an `int64` array.
-/// # Errors
-/// Errors of [`write_f64`].
 pub fn write_i64(shape: &[usize], data: &[i64], out: impl Write) -> io::Result<()> {
     write("<i8", shape, data, |v| v.to_le_bytes(), out)
 }
@@ -290,9 +285,6 @@ pub(super) fn write<T, const N: usize>(
 }
 
 /// Writes the header of a `float64` array; the caller writes the entries as little-endian bytes.
-///
-/// # Errors
-/// The output fails.
 pub fn write_f64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
     write_header("<f8", shape, out)
 }

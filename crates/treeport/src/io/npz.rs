@@ -13,12 +13,9 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use super::{Array, Data, bad, npy};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::sparse::Csr;
+use crate::tools::csr::Csr;
 
 /// Reads all arrays of an archive, keyed by name without `.npy`.
-///
-/// # Errors
-/// The input is not a zip archive, or a member is not an array; the error names the member.
 pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
     let mut archive = open(reader)?;
     let mut arrays = BTreeMap::new();
@@ -34,9 +31,6 @@ pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
 }
 
 /// Reads one array of an archive and skips all others.
-///
-/// # Errors
-/// The input is not a zip archive, or the member is missing or not an array.
 pub fn read_one(reader: impl Read + Seek, name: &str) -> Result<Array> {
     read_member(&mut open(reader)?, name, "")
 }
@@ -171,8 +165,7 @@ fn bounds<R: Read + Seek>(
     Ok(start)
 }
 
-/// Refuses a shape with far more rows than entries: the row bounds would need much more memory than
-/// the file has bytes.
+/// Refuses a shape with far more rows than entries, whose row bounds need much memory.
 fn check_rows(rows: usize, entries: usize) -> Result<()> {
     if rows > 1_000_000 + entries.saturating_mul(16) {
         let reason = format!("{rows} rows for {entries} values; nearly all would be empty");
@@ -241,9 +234,6 @@ fn sorted(csr: Csr) -> Result<Csr> {
 }
 
 /// Writes a matrix in the format of `scipy.sparse.load_npz`, uncompressed.
-///
-/// # Errors
-/// The output fails, or a number exceeds `i64`.
 pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
     let shape = [matrix.rows, matrix.cols];
     write_csr_with(shape, matrix.values.len(), out, |entries, out| match entries {
@@ -266,25 +256,31 @@ pub enum Entries {
 
 /// Writes the file of [`write_csr`] for a matrix that is not in memory; `put` writes the bytes of
 /// each array.
-///
-/// # Errors
-/// The output or `put` fails.
 pub fn write_csr_with(
     shape: [usize; 2],
     entries: usize,
     out: impl Write + Seek,
-    put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
+    mut put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut failed = None;
-    let out = DeferredErrors { out, failed: &mut failed, at: 0, end: 0 };
-    let written = write_members(shape, entries, out, put);
-    failed.map_or(written, Err)
+    write_archive(out, |archive| {
+        member(archive, "format", |out| npy::write_name(*b"csr", out))?;
+        member(archive, "shape", |out| npy::write_i64(&[2], &signed(&shape)?, out))?;
+        member(archive, "indices", |out| {
+            npy::write_i64_header(&[entries], &mut *out)?;
+            put(Entries::Indices, out)
+        })?;
+        member(archive, "indptr", |out| {
+            npy::write_i64_header(&[shape[0] + 1], &mut *out)?;
+            put(Entries::Start, out)
+        })?;
+        member(archive, "data", |out| {
+            npy::write_f64_header(&[entries], &mut *out)?;
+            put(Entries::Values, out)
+        })
+    })
 }
 
 /// Writes an archive; `write` writes its members, each by [`member`].
-///
-/// # Errors
-/// The output or `write` fails.
 pub(super) fn write_archive<W: Write + Seek>(
     out: W,
     write: impl FnOnce(&mut ZipWriter<DeferredErrors<'_, W>>) -> io::Result<()>,
@@ -350,30 +346,6 @@ impl<W: Seek> Seek for DeferredErrors<'_, W> {
         self.attempt(|out| out.seek(to));
         Ok(self.at)
     }
-}
-
-fn write_members(
-    shape: [usize; 2],
-    entries: usize,
-    out: impl Write + Seek,
-    mut put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut archive = ZipWriter::new(out);
-    member(&mut archive, "format", |out| npy::write_name(*b"csr", out))?;
-    member(&mut archive, "shape", |out| npy::write_i64(&[2], &signed(&shape)?, out))?;
-    member(&mut archive, "indices", |out| {
-        npy::write_i64_header(&[entries], &mut *out)?;
-        put(Entries::Indices, out)
-    })?;
-    member(&mut archive, "indptr", |out| {
-        npy::write_i64_header(&[shape[0] + 1], &mut *out)?;
-        put(Entries::Start, out)
-    })?;
-    member(&mut archive, "data", |out| {
-        npy::write_f64_header(&[entries], &mut *out)?;
-        put(Entries::Values, out)
-    })?;
-    archive.finish().map(drop).map_err(into_io)
 }
 
 pub(super) fn member<W: Write + Seek>(

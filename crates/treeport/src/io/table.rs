@@ -43,17 +43,13 @@ pub struct Table {
 /// Options for reading a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions<'a> {
-    /// Separator of cells; `None` selects a tab, a comma or a semicolon, whichever the first line
-    /// contains.
+    /// Separator of cells; `None` selects a tab, a comma or a semicolon by the first line.
     pub separator: Option<u8>,
     /// Names that make a first row a header, even if they are numbers.
     pub names: &'a [String],
 }
 
 /// Reads a table of numbers, gzip or not.
-///
-/// # Errors
-/// Errors of [`read`].
 pub fn read_matrix(reader: impl Read) -> Result<Table> {
     read(reader, &TableOptions::default())
 }
@@ -125,9 +121,6 @@ impl Table {
     }
 
     /// Returns the transposed table.
-    ///
-    /// # Errors
-    /// Not enough memory.
     pub fn transposed(self) -> Result<Self> {
         let (rows, columns) = (self.rows(), self.columns);
         let step = format_args!("a table of {rows} x {columns} numbers, transposed");
@@ -162,7 +155,7 @@ fn is_number(cell: &str) -> bool {
     cell.parse::<f64>().is_ok()
 }
 
-fn is_whole(cell: &str) -> bool {
+fn is_integer(cell: &str) -> bool {
     cell.parse::<u64>().is_ok()
 }
 
@@ -172,8 +165,7 @@ fn is_like_number(cell: &str) -> bool {
     is_number(cell) || is_number(&cell.replace(marks, "").replace('.', ""))
 }
 
-/// Checks whether a cell can only be a name; numbers with units and hexadecimal codes are
-/// ambiguous.
+/// Checks whether a cell can only be a name; numbers with units are ambiguous.
 fn is_word(cell: &str) -> bool {
     let begins = cell.starts_with(|c: char| !c.is_numeric() && !"+-−.,$€£¥%".contains(c));
     begins && cell.contains(char::is_alphabetic) && !is_number(cell) && !is_missing(cell)
@@ -228,7 +220,6 @@ struct TableSoFar {
     width: usize,
     values: Vec<f64>,
     ids: Vec<String>,
-    /// Line numbers of the names.
     lines: Vec<u64>,
     /// The separator is not a comma, so a comma in a cell may be a decimal comma.
     decimal_commas: bool,
@@ -254,7 +245,7 @@ impl TableSoFar {
         if names == 1 {
             self.push_id(line, &record[0])?;
         }
-        memory::grow(&mut self.values, format_args!("{STEP}"), record.len() - names, INSTEAD)?;
+        memory::grow(&mut self.values, STEP, record.len() - names, INSTEAD)?;
         for (column, cell) in record.iter().enumerate().skip(names) {
             match cell.parse::<f64>() {
                 Ok(value) if !value.is_nan() => self.values.push(value),
@@ -277,7 +268,7 @@ impl TableSoFar {
         }
         let cell = &record[0];
         let text = record.len() > 1 && is_word(cell);
-        if text && self.header.is_none() && record.iter().skip(1).all(is_whole) {
+        if text && self.header.is_none() && record.iter().skip(1).all(is_integer) {
             let reason = format!(
                 "`{}` is not a number: is this a header or a row with a name? Write a header above \
                  it, or `id` in place of `{0}`",
@@ -301,7 +292,7 @@ impl TableSoFar {
                 short(&self.ids[0])
             ));
         }
-        memory::grow(&mut self.ids, format_args!("the names of rows"), 1, "give fewer rows")?;
+        memory::grow(&mut self.ids, "the names of rows", 1, "give fewer rows")?;
         self.ids.push(cell.to_owned());
         self.lines.push(line);
         Ok(())

@@ -212,7 +212,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Numbers under any other word or none remain data, be they integers, counted or neither.
+    /// Numeric columns stay data unless the header marks them as IDs, whether their values are
+    /// consecutive integers or not.
     #[test]
     fn numbers_stay_numbers(
         (columns, values) in (1..4_usize, 1..5_usize).prop_flat_map(|(rows, columns)| {

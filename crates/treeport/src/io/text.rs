@@ -25,9 +25,6 @@ const ERRORS: [&str; 7] = ["#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAM
 const LONG: u64 = 1 << 22;
 
 /// Returns a reader of the content, inflated if it is gzip.
-///
-/// # Errors
-/// The first bytes cannot be read.
 pub fn inflated<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut first = Vec::new();
     reader.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
@@ -45,9 +42,6 @@ pub(super) fn is_gzip(file: &mut (impl Read + Seek)) -> io::Result<bool> {
 }
 
 /// Reads all bytes, inflated if they are gzip.
-///
-/// # Errors
-/// They cannot be read or do not fit into memory.
 pub fn read_all<'a>(reader: impl Read + 'a) -> io::Result<Vec<u8>> {
     let mut reader = inflated(reader)?;
     let (mut bytes, mut block) = (Vec::new(), vec![0; 1 << 16]);
@@ -59,16 +53,13 @@ pub fn read_all<'a>(reader: impl Read + 'a) -> io::Result<Vec<u8>> {
         if got == 0 {
             return Ok(bytes);
         }
-        let step = format_args!("the content of a file");
+        let step = "the content of a file";
         memory::grow(&mut bytes, step, got, "give less").map_err(io::Error::other)?;
         bytes.extend_from_slice(&block[..got]);
     }
 }
 
 /// Reads UTF-8 text, inflated if it is gzip, without a byte order mark.
-///
-/// # Errors
-/// Errors of [`read_all`]; the bytes are not UTF-8.
 pub fn read_text<'a>(reader: impl Read + 'a) -> io::Result<String> {
     let text = String::from_utf8(read_all(reader)?);
     let mut text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -84,11 +75,9 @@ pub(super) struct Cells<'a> {
     /// Lines before the first line of `reader`.
     skipped: u64,
     columns: Option<usize>,
-    /// Admits one more cell in the second row than in the first, as after a header without a cell
-    /// for the names of rows.
+    /// Admits one more cell in the second row, as after a header without a cell for row names.
     pub(super) one_more: bool,
-    /// The last comment before the first row if both have the same number of cells; it may be the
-    /// header.
+    /// The last comment with as many cells as the first row, which may be the header.
     pub(super) comment: Option<StringRecord>,
     pub(super) separator: u8,
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::container::{self, Checksum, Content, Extra, File};
+use super::container::{self, Checksum, Content, Extra, File, from_bytes, to_bytes};
 use super::file::in_files;
 use crate::error::Result;
 use crate::tree::Tree;
@@ -49,9 +49,6 @@ in_files! {
 
 impl Tree {
     /// Returns the bytes of the file that [`Tree::save`] writes; equal trees give equal bytes.
-    ///
-    /// # Errors
-    /// The names need more than the 100 MB that a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.to_bytes_with(&Extra::default())
     }
@@ -75,8 +72,8 @@ fn encode(
     names: Option<&[String]>,
     extra: &Extra<'_>,
 ) -> Result<Vec<u8>> {
-    let parent: Vec<u8> = parent.iter().flat_map(|p| p.to_le_bytes()).collect();
-    let length: Vec<u8> = length.iter().flat_map(|l| l.to_le_bytes()).collect();
+    let parent = to_bytes(parent.iter().copied(), u32::to_le_bytes);
+    let length = to_bytes(length.iter().copied(), f64::to_le_bytes);
     let checksum = checksum(leaves, &parent, &length, names);
     let entry = container::entry(Content::Tree, 1, leaves, &checksum, names, extra);
     let tensors = [("parent", Dtype::U32, &parent[..]), ("length", Dtype::F64, &length)];
@@ -90,12 +87,9 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Tree> {
     let (parent, length) = (file.tensor("parent", Dtype::U32)?, file.tensor("length", Dtype::F64)?);
     let names = file.names()?;
     file.check(&checksum(leaves, parent, length, names.as_deref()))?;
-    let parent = parent.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
-    let length = length.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
-    let tree = Tree::new(leaves, parent, length).and_then(|tree| match names {
-        Some(names) => tree.with_names(names),
-        None => Ok(tree),
-    });
+    let (parent, length) =
+        (from_bytes(parent, u32::from_le_bytes), from_bytes(length, f64::from_le_bytes));
+    let tree = Tree::new(leaves, parent, length).and_then(|tree| tree.with_optional_names(names));
     tree.map_err(|error| file.damaged(error.to_string()))
 }
 

@@ -8,7 +8,7 @@
 //! little-endian, are the counts, the history, and for the current and the best tree the children
 //! of every inner node and the height of every node.
 
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
 use crate::error::{Error, Result};
 use crate::learn::Epoch;
 

@@ -1,8 +1,8 @@
 //! Coarsening of large trees: subtrees that no label depends on are not learned.
 //!
-//! A point is *used* if a labelled measure has mass there. In a subtree with at most one used
+//! A point is *used* if a labeled measure has mass there. In a subtree with at most one used
 //! point, labels depend only on the length of the path from that point to the subtree's parent. The
-//! subtree therefore becomes one leaf at the depth of that point, and all labelled distances are
+//! subtree therefore becomes one leaf at the depth of that point, and all labeled distances are
 //! unchanged. A tree without long chains shrinks to a few leaves per used point; a tree that does
 //! not shrink to half its size is learned without coarsening. After learning, each subtree replaces
 //! its leaf, rescaled like the learned tree and attached so that the used point has the learned
@@ -10,8 +10,8 @@
 
 use super::{LearnOptions, Learned};
 use crate::error::Result;
-use crate::labelled::Labelled;
-use crate::measure::Measures;
+use crate::labeled::Labeled;
+use crate::measures::Measures;
 use crate::progress::silent;
 use crate::tree::Tree;
 
@@ -41,7 +41,7 @@ struct Subtree {
 
 impl CoarseTree {
     /// Coarsens a large tree; `None` for small ones, or if the result had over half its size.
-    pub(super) fn of(start: &Tree, parts: &[&Labelled]) -> Result<Option<Self>> {
+    pub(super) fn of(start: &Tree, parts: &[&Labeled]) -> Result<Option<Self>> {
         if start.leaves() <= MOST_UNCOARSENED {
             return Ok(None);
         }
@@ -53,8 +53,7 @@ impl CoarseTree {
     fn new(start: &Tree, used: &[bool]) -> Result<Option<Self>> {
         let (parent, length) = (start.parents(), start.lengths());
         let (nodes, leaves, root) = (start.nodes(), start.leaves(), start.root());
-        // For each node: number of used points below, one of them, and the length of the path to
-        // it.
+        // For each node: number of used points below, one of them, and the path to it.
         let mut count = vec![0u32; nodes];
         let mut point = vec![NONE; nodes];
         let mut path_length = vec![0.0; nodes];
@@ -98,8 +97,8 @@ impl CoarseTree {
     }
 
     /// Converts labels from points to leaves.
-    pub(super) fn labelled(&self, data: &Labelled) -> Result<Labelled> {
-        // Only measures with a label: labelled pairs of points use few of many measures.
+    pub(super) fn labeled(&self, data: &Labeled) -> Result<Labeled> {
+        // Only measures with a label: labeled pairs of points use few of many measures.
         let mut number = vec![NONE; data.measures().len()];
         let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
         let mut row = |r: usize| {
@@ -112,7 +111,7 @@ impl CoarseTree {
         };
         let pairs = data.pairs().iter().map(|&(i, j)| (row(i), row(j))).collect();
         let measures = Measures::from_rows(self.tree.leaves(), rows)?;
-        Labelled::new_or_empty(&measures, pairs, data.distances().to_vec())
+        Labeled::new_or_empty(&measures, pairs, data.distances().to_vec())
     }
 
     /// Replaces the leaves of the learned tree by the subtrees of `start`.
@@ -120,7 +119,7 @@ impl CoarseTree {
         &self,
         learned: Learned,
         start: &Tree,
-        train: &Labelled,
+        train: &Labeled,
         options: &LearnOptions,
     ) -> Result<Learned> {
         let factor = if options.scale {
@@ -137,8 +136,7 @@ impl CoarseTree {
             .subtrees
             .iter()
             .zip(learned.lengths())
-            // A subtree deeper than the learned depth of its leaf shrinks as a whole, so that an
-            // ultrametric tree stays ultrametric.
+            // A subtree deeper than the learned depth shrinks as a whole and stays ultrametric.
             .map(|(subtree, l)| {
                 if subtree.path_length > 0.0 { factor.min(l / subtree.path_length) } else { factor }
             })
@@ -179,8 +177,8 @@ impl CoarseTree {
     }
 }
 
-/// Returns which points have mass in a labelled measure.
-fn used(points: usize, parts: &[&Labelled]) -> Vec<bool> {
+/// Returns which points have mass in a labeled measure.
+fn used(points: usize, parts: &[&Labeled]) -> Vec<bool> {
     let mut used = vec![false; points];
     for data in parts {
         let rows = data.pairs().iter().flat_map(|&(i, j)| [i, j]);
@@ -202,29 +200,29 @@ mod tests {
     use super::*;
     use crate::build::{Linkage, linkage};
     use crate::metric::{GroundMetric, PointMetric};
-    use crate::seed::generator;
+    use crate::numeric::seed::generator;
 
-    fn problem(n: usize, seed: u64) -> (Tree, Labelled) {
+    fn problem(n: usize, seed: u64) -> (Tree, Labeled) {
         let mut rng = generator(seed);
         let coordinates = (0..2 * n).map(|_| rng.random()).collect();
         let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
         let start = linkage(&metric, Linkage::Average, &crate::silent).unwrap();
         let mut row = || (0..4).map(|_| (rng.random_range(0..n), 0.25)).collect::<Vec<_>>();
         let measures = Measures::from_rows(n, [row(), row(), row(), row()]).unwrap();
-        let data = Labelled::sample(&metric, &measures, 6, 0, &silent).unwrap();
+        let data = Labeled::sample(&metric, &measures, 6, 0, &silent).unwrap();
         (start, data)
     }
 
-    fn coarse(start: &Tree, data: &Labelled) -> CoarseTree {
+    fn coarse(start: &Tree, data: &Labeled) -> CoarseTree {
         CoarseTree::new(start, &used(start.leaves(), &[data])).unwrap().unwrap()
     }
 
     #[test]
-    fn labelled_distances_stay() {
+    fn labeled_distances_stay() {
         for seed in 0..20 {
             let (start, data) = problem(60, seed);
             let coarse = coarse(&start, &data);
-            let few = coarse.labelled(&data).unwrap();
+            let few = coarse.labeled(&data).unwrap();
             assert!(coarse.tree.leaves() < 60 && coarse.tree.is_ultrametric());
             let original = start.pairs(data.measures(), data.pairs(), &silent).unwrap();
             let part = coarse.tree.pairs(few.measures(), few.pairs(), &silent).unwrap();
@@ -249,13 +247,13 @@ mod tests {
         }
     }
 
-    /// Labelled distances are always those of the learned tree.
+    /// Labeled distances are always those of the learned tree.
     #[test]
     fn learned_distances_survive() {
         for seed in 0..20 {
             let (start, data) = problem(60, seed);
             let coarse = coarse(&start, &data);
-            let few = coarse.labelled(&data).unwrap();
+            let few = coarse.labeled(&data).unwrap();
             let mut rng = generator(seed);
             let mut lengths = coarse.tree.lengths().to_vec();
             for length in &mut lengths {

@@ -16,9 +16,9 @@
 //! instructions. Groups are fixed by the order of the pairs and added in that order: the result is
 //! the same on one thread and on many.
 
-use crate::binary::BinaryTree;
-use crate::measure::Measures;
-use crate::parallel;
+use crate::build::binary::BinaryTree;
+use crate::measures::Measures;
+use crate::tools::parallel;
 
 /// Pairs per group: one cache line of `f64`.
 const LANES: usize = 8;
@@ -201,8 +201,7 @@ mod tests {
                     moved.height[v] += shift;
                     loss(&moved, &measures, &distances)
                 };
-                // For a fixed shape the loss is quadratic, so central differences are exact up to
-                // rounding.
+                // For a fixed shape the loss is quadratic, so central differences are exact.
                 let slope = (at(1e-3) - at(-1e-3)) / 2e-3;
                 prop_assert!((slope - step.gradient[v]).abs() < 1e-8, "node {}", v);
             }

@@ -27,16 +27,16 @@ pub use options::{Kind, LearnOptions, Loss, Schedule};
 use coarse::CoarseTree;
 use gradient::WeightedPair;
 
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
+use crate::build::project;
 use crate::error::{Error, Result};
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
+use crate::labeled::score;
+use crate::numeric::scale;
+use crate::numeric::seed::{Random, generator};
+use crate::progress::tasks::LEARNING;
 use crate::progress::{Progress, State};
-use crate::project;
-use crate::score;
-use crate::seed::{Random, generator};
-use crate::steps::LEARNING;
 use crate::tree::Tree;
-use crate::units;
 
 /// Error of the tree after one pass over the training pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub struct Learned {
     pub history: Vec<Epoch>,
     /// Epoch of the best tree.
     pub best_epoch: usize,
-    /// Whether all epochs ran. False after early stopping, if `progress` cancelled the run, or if
+    /// Whether all epochs ran. False after early stopping, if `progress` canceled the run, or if
     /// the heights diverged because the rate was too large.
     pub finished: bool,
     /// Seconds spent on gradients.
@@ -82,14 +82,14 @@ pub struct Learned {
 ///
 /// # Complexity
 /// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory. Above 20,000
-/// points N is approximately the number of points in labelled measures: subtrees with fewer than
+/// points N is approximately the number of points in labeled measures: subtrees with fewer than
 /// two of them move as a whole.
 ///
 /// # Example
 /// ```
-/// use treeport::{GroundMetric, Labelled, LearnOptions, Linkage, PointMetric, learn, linkage, silent};
+/// use treeport::{GroundMetric, Labeled, LearnOptions, Linkage, PointMetric, learn, linkage, silent};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
-/// let data = Labelled::of_points(&metric, 6, 0)?;
+/// let data = Labeled::of_points(&metric, 6, 0)?;
 /// let start = linkage(&metric, Linkage::Average, &silent)?;
 /// let learned = learn(&start, &data, &LearnOptions::default(), &silent)?;
 /// let error = |epoch: usize| learned.history[epoch].relative_error;
@@ -98,7 +98,7 @@ pub struct Learned {
 /// ```
 pub fn learn(
     start: &Tree,
-    data: &Labelled,
+    data: &Labeled,
     options: &LearnOptions,
     progress: &Progress<'_>,
 ) -> Result<Learned> {
@@ -113,14 +113,14 @@ pub fn learn(
 pub fn resume(
     from: Option<&Checkpoint>,
     start: &Tree,
-    data: &Labelled,
+    data: &Labeled,
     options: &LearnOptions,
     progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
     data.check_for(start.leaves())?;
     if let Some(coarse) = CoarseTree::of(start, &[data])? {
-        let few = coarse.labelled(data)?;
+        let few = coarse.labeled(data)?;
         let learned = resume(from, &coarse.tree, &few, options, progress)?;
         return coarse.refined(learned, start, &few, options);
     }
@@ -133,13 +133,13 @@ pub fn resume(
 pub(crate) fn learn_judged(
     from: Option<&Checkpoint>,
     start: &Tree,
-    parts: &(Labelled, Labelled),
+    parts: &(Labeled, Labeled),
     options: &LearnOptions,
     progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
     if let Some(coarse) = CoarseTree::of(start, &[&parts.0, &parts.1])? {
-        let few = (coarse.labelled(&parts.0)?, coarse.labelled(&parts.1)?);
+        let few = (coarse.labeled(&parts.0)?, coarse.labeled(&parts.1)?);
         let learned = learn_judged(from, &coarse.tree, &few, options, progress)?;
         return coarse.refined(learned, start, &few.0, options);
     }
@@ -196,10 +196,10 @@ fn descend(
 struct Run {
     /// Distance that a height of 1 represents.
     unit: f64,
-    train: Labelled,
+    train: Labeled,
     /// Weight of each training label.
     importance: Vec<f64>,
-    validation: Labelled,
+    validation: Labeled,
     loss: Loss,
     kind: Kind,
     tree: BinaryTree,
@@ -213,13 +213,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(
-        start: &Tree,
-        (train, validation): &(Labelled, Labelled),
-        options: &LearnOptions,
-    ) -> Self {
-        let mass_unit = units::of_largest(train.measures().iter().map(|m| m.total()));
-        let label_unit = units::of_largest(train.distances().iter().copied());
+    fn new(start: &Tree, (train, validation): &(Labeled, Labeled), options: &LearnOptions) -> Self {
+        let mass_unit = scale::of_largest(train.measures().iter().map(|m| m.total()));
+        let label_unit = scale::of_largest(train.distances().iter().copied());
         let train = train.in_units(label_unit, mass_unit);
         let validation = validation.in_units(label_unit, mass_unit);
         let unit = label_unit / mass_unit;
@@ -229,7 +225,7 @@ impl Run {
         }
         if options.scale {
             // The unit is arbitrary until the factor is known; the start's own cannot overflow.
-            tree.divide_heights(units::power_of_two(tree.largest_height()));
+            tree.divide_heights(scale::power_of_two(tree.largest_height()));
             let factor =
                 train.factor(&gradient::predictions(&tree, train.measures(), train.pairs()));
             tree.divide_heights(1.0 / factor);
@@ -256,7 +252,7 @@ impl Run {
         run
     }
 
-    /// Reports progress; returns `false` if the run is cancelled.
+    /// Reports progress; returns `false` if the run is canceled.
     fn report(&self, step: usize, steps: usize, progress: &Progress<'_>) -> bool {
         let checkpoint = || {
             let Self { history, tree, best, best_epoch, .. } = self;
@@ -333,9 +329,9 @@ impl Run {
         // The error is that of the tree that would be returned.
         let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
         let tree = projected.as_ref().unwrap_or(&self.tree);
-        let train = Fit::new(tree, &self.train, self.loss);
-        let validation =
-            (!self.validation.is_empty()).then(|| Fit::new(tree, &self.validation, self.loss));
+        let train = LabelErrors::new(tree, &self.train, self.loss);
+        let validation = (!self.validation.is_empty())
+            .then(|| LabelErrors::new(tree, &self.validation, self.loss));
         let choosing = validation.as_ref().unwrap_or(&train);
         let relative_error = choosing.relative_error;
         if choosing.loss < self.best_loss {
@@ -355,8 +351,7 @@ impl Run {
         self.best.divide_heights(1.0 / self.unit);
         let tree = match self.kind {
             Kind::Ultrametric | Kind::SkipMst => self.best.to_tree()?,
-            // Additive trees are rooted at the pivot of the last step: move the root to the
-            // midpoint.
+            // Additive trees are rooted at the last pivot: move the root to the midpoint.
             Kind::Additive => self.best.to_tree()?.rerooted_at_middle()?,
         };
         Ok(Learned {
@@ -371,13 +366,13 @@ impl Run {
 }
 
 /// Errors of a tree on labels.
-struct Fit {
+struct LabelErrors {
     loss: f64,
     relative_error: f64,
 }
 
-impl Fit {
-    fn new(tree: &BinaryTree, data: &Labelled, loss: Loss) -> Self {
+impl LabelErrors {
+    fn new(tree: &BinaryTree, data: &Labeled, loss: Loss) -> Self {
         let predicted = gradient::predictions(tree, data.measures(), data.pairs());
         let (mut squares, mut scale) = (0.0, 0.0);
         let importance = loss.importance(data.distances());

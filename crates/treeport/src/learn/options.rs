@@ -2,19 +2,17 @@
 
 use crate::error::Result;
 use crate::names::named;
-use crate::option_range::OptionRange;
+use crate::tools::option_range::OptionRange;
 
 /// Kind of tree that is learned, which determines the projection after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Ultrametric: all leaves have the same distance from the root; the paper's method.
     Ultrametric,
-    /// Additive: leaves at any depth, every tree metric. Projects by the Gromov product at a random
-    /// leaf.
+    /// Additive: leaves at any depth, every tree metric; projected by the Gromov product.
     #[default]
     Additive,
-    /// The shape of the start, with one final projection to an ultrametric tree
-    /// (\[CTW24\], "skip-MST").
+    /// The shape of the start, with one final projection (\[CTW24\], "skip-MST").
     SkipMst,
 }
 
@@ -77,8 +75,7 @@ impl Loss {
             Self::Squared => vec![1.0; distances.len()],
             Self::Relative => {
                 let mean = distances.iter().sum::<f64>() / distances.len() as f64;
-                // A label near 0 must not outweigh all others; labels that are all 0 have equal
-                // weights.
+                // A label near 0 must not outweigh others; all-zero labels have equal weights.
                 let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
                 distances.iter().map(|d| (mean.max(least) / d.max(least)).powi(2)).collect()
             }
@@ -122,7 +119,6 @@ impl Default for LearnOptions {
 }
 
 impl LearnOptions {
-    /// Default options.
     pub(crate) const DEFAULT: Self = Self {
         kind: Kind::Additive,
         epochs: 50,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::graph::{Edge, Graph, Place, lightest, parts_of};
 use super::{GroundMetric, Source, check_count};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measures::Measure;
 
 /// Ground metric of a graph that may have several connected components, or of one metric space.
 ///
@@ -14,17 +14,16 @@ use crate::measure::Measure;
 #[derive(Clone)]
 pub struct Components {
     points: usize,
-    /// Nodes with edges, increasing, each with its component and its number there; empty if there
-    /// is one component.
+    /// Nodes with edges, increasing, with component and number there; empty for one component.
     places: Vec<Place>,
     /// Components with edges, in the order of their first nodes.
-    parts: Vec<Part>,
+    parts: Vec<Component>,
     /// Metric of an isolated node.
     isolated: GroundMetric,
 }
 
 #[derive(Clone)]
-struct Part {
+struct Component {
     metric: GroundMetric,
     /// Numbers of its points in the whole graph, increasing.
     nodes: Vec<u32>,
@@ -35,7 +34,7 @@ pub(crate) type Share = Vec<(usize, f64)>;
 
 impl From<GroundMetric> for Components {
     fn from(metric: GroundMetric) -> Self {
-        let part = Part { metric: metric.clone(), nodes: Vec::new() };
+        let part = Component { metric: metric.clone(), nodes: Vec::new() };
         Self { points: metric.points(), places: Vec::new(), parts: vec![part], isolated: metric }
     }
 }
@@ -71,7 +70,7 @@ impl Components {
         }
         let part = |(nodes, edges): (Vec<u32>, _)| {
             let graph = Graph::of_checked(nodes.len(), edges)?;
-            Ok(Part { metric: GroundMetric::of(Source::Graph(graph), true), nodes })
+            Ok(Component { metric: GroundMetric::of(Source::Graph(graph), true), nodes })
         };
         let parts = nodes
             .into_iter()
@@ -97,9 +96,6 @@ impl Components {
     }
 
     /// Returns the ground metric of all points.
-    ///
-    /// # Errors
-    /// [`Error::Disconnected`] if there are several components.
     pub fn whole(&self) -> Result<&GroundMetric> {
         if self.is_one() {
             return Ok(&self.parts[0].metric);
@@ -109,8 +105,7 @@ impl Components {
         Err(Error::Disconnected { components: self.len(), node })
     }
 
-    /// Iterates over the edges of all components, with node numbers of the whole graph; points and
-    /// matrices have none.
+    /// Iterates over the edges of all components; points and matrices have none.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
         self.parts.iter().flat_map(|part| {
             let name = |node: u32| part.nodes.get(node as usize).copied().unwrap_or(node);
@@ -153,8 +148,7 @@ impl Components {
         distances
     }
 
-    /// Returns the component of a point and the point's number in it. Isolated nodes come after all
-    /// components with edges.
+    /// Returns the component of a point and its number there; isolated nodes come last.
     pub(crate) fn place(&self, point: usize) -> (usize, usize) {
         assert!(point < self.points, "points are 0..{}", self.points);
         if self.is_one() {
@@ -166,7 +160,6 @@ impl Components {
         }
     }
 
-    /// Returns the metric of a component.
     pub(crate) fn metric(&self, component: usize) -> &GroundMetric {
         self.parts.get(component).map_or(&self.isolated, |part| &part.metric)
     }

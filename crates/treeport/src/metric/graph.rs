@@ -8,9 +8,10 @@ use std::collections::BinaryHeap;
 
 use super::pairs::row_blocks;
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::progress::Counter;
-use crate::sets::DisjointSets;
+use crate::tools::csr::grouped;
+use crate::tools::disjoint_sets::DisjointSets;
+use crate::tools::parallel;
 
 /// Sources per batch of a thread.
 const BATCH: usize = 16;
@@ -28,6 +29,18 @@ pub(super) struct Graph {
 /// Priority queue of nodes, nearest first. Bits of nonnegative floats sort like the floats.
 pub(super) type Heap = BinaryHeap<Reverse<(u64, u32)>>;
 
+/// Removes the nearest node from a queue, and outdated entries before it; returns its distance, too.
+#[inline]
+pub(super) fn pop_nearest(heap: &mut Heap, distance: &[f64]) -> Option<(usize, f64)> {
+    while let Some(Reverse((bits, node))) = heap.pop() {
+        let (here, node) = (f64::from_bits(bits), node as usize);
+        if here <= distance[node] {
+            return Some((node, here));
+        }
+    }
+    None
+}
+
 impl Graph {
     pub(super) fn new(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Self> {
         super::check_count(nodes)?;
@@ -40,22 +53,9 @@ impl Graph {
     /// Creates a graph from edges that [`lightest`] has checked and that connect all nodes.
     pub(super) fn of_checked(nodes: usize, edges: Vec<(u32, u32, f64)>) -> Result<Self> {
         check_sum(&edges)?;
-        let mut start = vec![0; nodes + 1];
-        for &(a, b, _) in &edges {
-            start[a as usize + 1] += 1;
-            start[b as usize + 1] += 1;
-        }
-        for v in 0..nodes {
-            start[v + 1] += start[v];
-        }
-        let mut next = start.clone();
-        let mut neighbor = vec![(0, 0.0); 2 * edges.len()];
-        for &(a, b, weight) in &edges {
-            for (from, to) in [(a, b), (b, a)] {
-                neighbor[next[from as usize]] = (to, weight);
-                next[from as usize] += 1;
-            }
-        }
+        let both_ways =
+            |&(a, b, weight): &Edge| [(a as usize, (b, weight)), (b as usize, (a, weight))];
+        let (start, mut neighbor) = grouped(nodes, edges.iter().flat_map(both_ways));
         for v in 0..nodes {
             let row = &mut neighbor[start[v]..start[v + 1]];
             row.sort_unstable_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
@@ -91,11 +91,7 @@ impl Graph {
     }
 
     fn settle_until(&self, stop: Option<usize>, distance: &mut [f64], heap: &mut Heap) {
-        while let Some(Reverse((bits, node))) = heap.pop() {
-            let (here, node) = (f64::from_bits(bits), node as usize);
-            if here > distance[node] {
-                continue; // outdated entry
-            }
+        while let Some((node, here)) = pop_nearest(heap, distance) {
             if stop == Some(node) {
                 return;
             }
@@ -114,8 +110,7 @@ impl Graph {
         &self.neighbor[self.start[node]..self.start[node + 1]]
     }
 
-    /// Computes all shortest paths in condensed order: one search per node, in parallel. Counts
-    /// nodes.
+    /// Computes all shortest paths in condensed order, in parallel over nodes; counts nodes.
     pub(super) fn condensed<T: Copy + Send>(
         &self,
         out: &mut [T],
@@ -139,8 +134,7 @@ impl Graph {
     }
 }
 
-/// Checks edges and sorts them, smaller node first; drops loops and all but the lightest of parallel
-/// edges.
+/// Checks and sorts edges, smaller node first; drops loops and heavier parallel edges.
 pub(super) fn lightest(
     nodes: usize,
     edges: &[(usize, usize, f64)],
@@ -266,13 +260,13 @@ pub(super) mod tests {
         fn dijkstra_agrees_with_floyd_warshall((n, edges) in graphs()) {
             let graph = Graph::new(n, &edges).unwrap();
             let judge = floyd_warshall(n, &edges);
-            let mut condensed = vec![f64::NAN; crate::condensed::pairs_of(n)];
+            let mut condensed = vec![f64::NAN; crate::metric::condensed::pairs_of(n)];
             let counter = Counter::new("", n, &crate::silent);
             graph.condensed(&mut condensed, |d| d, &counter).unwrap();
             let (mut row, mut heap) = (vec![0.0; n], Heap::new());
             for i in 0..n {
                 for j in i + 1..n {
-                    let found = condensed[crate::condensed::place(n, i, j)];
+                    let found = condensed[crate::metric::condensed::place(n, i, j)];
                     // Sums of at most 40 weights below 10, added in another order.
                     prop_assert!((found - judge[i * n + j]).abs() < 1e-11);
                     graph.search(i, Some(j), &mut row, &mut heap);

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::pairs::{Block, row_blocks};
-use crate::condensed::{pair_at, pairs_of};
 use crate::error::{Error, Result, show_shape};
 use crate::memory;
+use crate::metric::condensed::{pair_at, pairs_of};
 
 /// Largest difference of mirrored entries, relative to the largest distance.
 const SYMMETRY: f64 = 1e-6;
@@ -69,6 +69,9 @@ where
             found: format!("{} entries", square.len()),
         });
     }
+    // Before any entry is read: a large matrix takes long.
+    let step = format_args!("the upper triangle of a matrix of {n} points");
+    let mut out: Vec<T> = memory::zeros(step, pairs_of(n), HALF)?;
     if let Some(at) = square.iter().position(|&d| !is_distance(d.into())) {
         let (from, to, value) = (at / n, at % n, square[at].into());
         return Err(Error::BadDistance { from, to, value });
@@ -77,8 +80,6 @@ where
         return Err(Error::BadDiagonal { point, value: square[point * n + point].into() });
     }
     let largest = square.iter().fold(0.0, |max: f64, &d| max.max(d.into()));
-    let step = format_args!("the upper triangle of a matrix of {n} points");
-    let mut out: Vec<T> = memory::zeros(step, pairs_of(n), HALF)?;
     let faults: Vec<Option<Error>> = row_blocks(n, TILE, &mut out)
         .into_par_iter()
         .map(|block| fold_rows(n, square, SYMMETRY * largest, block, &cast).err())
@@ -90,8 +91,7 @@ where
 /// Advice if a square matrix fits into memory, but not with its triangle.
 const HALF: &str = "give the upper triangle alone, as `pdist` returns it";
 
-/// Fills a block of rows, tile by tile; an error if mirrored entries differ by more than
-/// `tolerance`.
+/// Fills a block of rows in tiles; mirrored entries differ by at most `tolerance`.
 fn fold_rows<T: Copy + Into<f64>>(
     n: usize,
     square: &[T],

@@ -3,45 +3,46 @@
 //! All kinds of [`GroundMetric`] have the same methods and know whether the triangle inequality is
 //! guaranteed. Constructors check every entry once; later code does not check again.
 
+#![expect(clippy::missing_errors_doc, reason = "errors name the wrong number and its place")]
+
+mod bounded_search;
 mod components;
-mod far;
+#[doc(hidden)]
+pub mod condensed;
+mod distances;
 mod graph;
+mod grid;
 mod hierarchy;
 pub(crate) mod kernels;
 mod matrix;
 mod network;
+mod overflow;
 mod paths;
 mod points;
-mod reach;
 mod triangles;
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use rayon::prelude::*;
-
 pub use components::Components;
 pub(crate) use components::Share;
+pub use grid::Grid;
 pub use matrix::Storage;
 pub use points::{Geometry, MapCoordinates, Period, PointMetric};
 
-use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
-use crate::measure::MAX_POINTS;
+use crate::measures::MAX_POINTS;
 use crate::memory;
-use crate::parallel;
-use crate::progress::{Counter, Progress, silent};
-use crate::steps::DISTANCES;
-use graph::{Graph, Heap};
+pub(crate) use distances::for_each_row;
+use graph::Graph;
 use hierarchy::Hierarchy;
-pub(crate) use hierarchy::Labels;
-use kernels::laid_out::LaidOutPoints;
+pub(crate) use hierarchy::HubLabels;
 pub(crate) use kernels::lowered_targets::{LoweredOrigins, LoweredTargets};
 use kernels::pairs;
+use kernels::point_layout::PointLayout;
 pub(crate) use kernels::single::{FAR, LoweredDistances, LoweredTable, lowered};
 pub(crate) use kernels::sums::Kernel;
-pub(crate) use network::{Network, SpanningTree};
+pub(crate) use network::{Network, SpanningTree, lightest};
 use points::Points;
 pub(crate) use points::{Norm, period};
 
@@ -62,7 +63,7 @@ pub struct GroundMetric {
 #[derive(Clone, Default)]
 pub(crate) struct BlockCache {
     metric: Weak<Shared>,
-    laid_out: LaidOutPoints,
+    laid_out: PointLayout,
 }
 
 impl std::fmt::Debug for BlockCache {
@@ -73,13 +74,19 @@ impl std::fmt::Debug for BlockCache {
 
 struct Shared {
     source: Source,
-    /// All distances of a graph, once computed.
+    cache: Cache,
+}
+
+/// Results that are computed at the first call that needs them.
+#[derive(Default)]
+struct Cache {
+    /// All distances of a graph.
     table: OnceLock<Storage>,
-    /// Distances of a matrix or of such a table in single precision, once computed.
+    /// Distances of a matrix or of such a table in single precision.
     lowered: OnceLock<Option<LoweredTable>>,
-    /// A minimum spanning tree as (weight, ends), once computed.
+    /// A minimum spanning tree as (weight, ends).
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,
-    /// Contraction hierarchy of a graph, once computed.
+    /// Contraction hierarchy of a graph.
     hierarchy: OnceLock<Hierarchy>,
     /// Spanning tree that is the initial basis of exact transport on the edges of a graph.
     start: OnceLock<SpanningTree>,
@@ -115,7 +122,7 @@ impl GroundMetric {
         geometry: impl Into<Geometry>,
     ) -> Result<Self> {
         let geometry = geometry.into();
-        if let Some(distances) = far::distances(dim, &coordinates, &geometry)? {
+        if let Some(distances) = overflow::distances(dim, &coordinates, &geometry)? {
             return Self::from_condensed(coordinates.len() / dim, distances);
         }
         let is_metric = geometry.metric.is_metric();
@@ -142,9 +149,6 @@ impl GroundMetric {
 
     /// Creates a metric from an upper triangle in single precision, which needs half the memory of
     /// [`from_condensed`](Self::from_condensed).
-    ///
-    /// # Errors
-    /// See [`from_condensed`](Self::from_condensed).
     pub fn from_condensed_f32(n: usize, distances: Vec<f32>) -> Result<Self> {
         matrix::check_condensed(n, &distances)?;
         Ok(Self::matrix_of(n, Storage::F32(distances)))
@@ -161,9 +165,6 @@ impl GroundMetric {
 
     /// Creates a metric from a square matrix in single precision; see
     /// [`from_square`](Self::from_square).
-    ///
-    /// # Errors
-    /// See [`from_square`](Self::from_square).
     pub fn from_square_f32(n: usize, square: &[f32]) -> Result<Self> {
         Ok(Self::matrix_of(n, Storage::F32(matrix::from_square(n, square, |d| d as f32)?)))
     }
@@ -173,15 +174,7 @@ impl GroundMetric {
     }
 
     fn of(source: Source, metric: bool) -> Self {
-        let shared = Shared {
-            source,
-            table: OnceLock::new(),
-            lowered: OnceLock::new(),
-            spanning: OnceLock::new(),
-            hierarchy: OnceLock::new(),
-            start: OnceLock::new(),
-        };
-        Self { shared: Arc::new(shared), metric }
+        Self { shared: Arc::new(Shared { source, cache: Cache::default() }), metric }
     }
 
     /// Creates the metric of shortest paths in an undirected graph of `n` nodes.
@@ -203,9 +196,6 @@ impl GroundMetric {
 
     /// Creates the discrete metric: `n` points with pairwise distance 1. Transport is then the
     /// total variation.
-    ///
-    /// # Errors
-    /// No points, or too many for a tree.
     ///
     /// # Example
     /// ```
@@ -231,178 +221,29 @@ impl GroundMetric {
         }
     }
 
-    /// Computes the distance between two points.
-    ///
-    /// # Complexity
-    /// O(dim) for points, O(1) for a matrix. A graph is searched until the farther node is settled,
-    /// up to O(E log N) with O(N) memory; for more than a few pairs use [`row`](Self::row),
-    /// [`block`](Self::block) or [`materialized`](Self::materialized).
-    ///
-    /// # Panics
-    /// If there is no such point.
-    pub fn distance(&self, i: usize, j: usize) -> f64 {
-        let n = self.points();
-        assert!(i < n && j < n, "points are 0..{n}");
-        // From the smaller number, so that sums along a path are the same in both directions.
-        let (i, j) = (i.min(j), i.max(j));
-        match &self.shared.source {
-            _ if i == j => 0.0,
-            Source::Points(points) => points.distance(i, j),
-            Source::Discrete(_) => 1.0,
-            Source::Matrix(n, storage) => storage.get(place(*n, i, j)),
-            Source::Graph(graph) => {
-                if let Some(table) = self.shared.table.get() {
-                    return table.get(place(n, i, j));
-                }
-                if let Some(hierarchy) = self.shared.hierarchy.get() {
-                    return hierarchy.distance(i, j);
-                }
-                let mut distance = vec![0.0; n];
-                graph.search(i, Some(j), &mut distance, &mut Heap::new());
-                distance[j]
-            }
-        }
-    }
-
-    /// Computes the distances from point `i` to all points.
-    ///
-    /// A graph is searched once, O(E log N). Sums run along the path from `i`, so rows `i` and `j`
-    /// agree on their common distance up to rounding.
-    ///
-    /// # Panics
-    /// If there is no such point, or `out` does not have one entry per point.
-    pub fn row(&self, i: usize, out: &mut [f64]) {
-        assert_eq!(out.len(), self.points(), "one entry per point");
-        match &self.shared.source {
-            Source::Graph(graph) if self.storage().is_none() => {
-                graph.search(i, None, out, &mut Heap::new());
-            }
-            _ => out.iter_mut().enumerate().for_each(|(j, out)| *out = self.distance(i, j)),
-        }
-    }
-
-    /// Computes the distances from `rows` to `cols`, row by row.
-    ///
-    /// A graph is searched once per row, or its [hierarchy](Self::index_paths) once; points use a
-    /// matrix product where that is faster, with a relative error of at most 10⁻¹² against
-    /// [`distance`](Self::distance).
-    ///
-    /// # Panics
-    /// If there is no such point, or `out` does not have one entry per pair.
-    pub fn block(&self, rows: &[usize], cols: &[usize], out: &mut [f64]) {
-        assert_eq!(out.len(), rows.len() * cols.len(), "one entry per pair");
-        if cols.is_empty() {
-            return;
-        }
-        if let Source::Points(points) = &self.shared.source {
-            return pairs::block(points, rows, cols, out);
-        }
-        if let (None, Some(hierarchy)) = (self.storage(), self.shared.hierarchy.get()) {
-            return hierarchy.block(rows, cols, out);
-        }
-        let n = self.points();
-        let mut scratch = Vec::new();
-        let mut heap = Heap::new();
-        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-            match (self.storage(), &self.shared.source) {
-                (None, Source::Graph(graph)) => {
-                    scratch.resize(graph.len(), 0.0);
-                    graph.search(i, None, &mut scratch, &mut heap);
-                    cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
-                }
-                (Some(Storage::F64(distances)), _) => some_of_row(distances, (n, i), cols, out),
-                (Some(Storage::F32(distances)), _) => some_of_row(distances, (n, i), cols, out),
-                _ => cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j)),
-            }
-        }
-    }
-
-    /// Computes a [`block`](Self::block) whose rows are among the points `from`; rows and `from`
-    /// increase. `cache` keeps the memory layout of `from`. Distances have the same accuracy as
-    /// those of `block`.
-    pub(crate) fn block_from(
-        &self,
-        cache: &mut BlockCache,
-        from: &[u32],
-        rows: &[usize],
-        cols: &[usize],
-        out: &mut [f64],
-    ) {
-        if let Source::Points(points) = &self.shared.source {
-            if !std::ptr::eq(cache.metric.as_ptr(), Arc::as_ptr(&self.shared)) {
-                cache.laid_out.forget();
-                cache.metric = Arc::downgrade(&self.shared);
-            }
-            if cache.laid_out.block(points, from, rows, cols, out) {
-                return;
-            }
-        }
-        self.block(rows, cols, out);
-    }
-
-    /// Computes the distances from point `i` to some others. They equal
-    /// [`distance`](Self::distance) bit for bit, except for a graph, which is searched once, from
-    /// `i`, or whose hierarchy is used.
-    pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
-        match &self.shared.source {
-            Source::Points(points) => points.distances_from(i, to, out),
-            Source::Graph(graph) if to.len() > 1 && self.storage().is_none() => {
-                if let Some(hierarchy) = self.shared.hierarchy.get() {
-                    return hierarchy.distances_from(i, to, out);
-                }
-                let mut row = vec![0.0; graph.len()];
-                graph.search(i, None, &mut row, &mut Heap::new());
-                to.iter().zip(out).for_each(|(&j, out)| *out = row[j as usize]);
-            }
-            _ => to.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j as usize)),
-        }
-    }
-
-    /// Computes the distances from point `i` to points of another set with coordinates in the same
-    /// space, bit for bit as [`distance`](Self::distance) would in the union of the sets.
-    pub(crate) fn distances_to_others(&self, i: usize, other: &Self, to: &[u32], out: &mut [f64]) {
-        let (Some(points), Some(others)) = (self.as_points(), other.as_points()) else { return };
-        let from = points.vector(i);
-        for (&j, out) in to.iter().zip(out) {
-            let vector = others.vector(j as usize);
-            *out = points.metric.between(from, vector, points.given_halves());
-        }
-    }
-
     /// Returns whether distances between points of the two metrics are defined: coordinates of one
     /// space, the same metric and the same periods.
     pub(crate) fn shares_space(&self, other: &Self) -> bool {
         let (Some(one), Some(other)) = (self.as_points(), other.as_points()) else { return false };
-        (one.given_dim, one.metric) == (other.given_dim, other.metric)
-            && one.given_halves() == other.given_halves()
+        (one.coordinate_dim, one.metric) == (other.coordinate_dim, other.metric)
+            && one.coordinate_halves() == other.coordinate_halves()
     }
 
     /// Creates a metric of other points with the same geometry.
-    ///
-    /// # Errors
-    /// See [`from_points`](Self::from_points); also if this metric has no coordinates.
     pub(crate) fn with_points(&self, coordinates: Vec<f64>) -> Result<Self> {
         let points =
             self.as_points().ok_or(Error::NoCoordinates { method: "a search of clouds" })?;
         let geometry = points.metric.with_optional_period(points.period.clone());
-        Self::from_points(points.given_dim, coordinates, geometry)
+        Self::from_points(points.coordinate_dim, coordinates, geometry)
     }
 
-    /// Creates a metric of one dummy point with the same geometry: a metric needs at least one
-    /// point.
-    ///
-    /// # Errors
-    /// See [`with_points`](Self::with_points).
+    /// Creates a metric of one dummy point: a metric needs at least one point.
     pub(crate) fn one_point(&self) -> Result<Self> {
         // All coordinates are 1, because the cosine distance of 0 is undefined.
         self.with_points(vec![1.0; self.coordinates().map_or(1, |of| of.0)])
     }
 
-    /// Creates the metric of some points of this metric, then some of another that [shares its
-    /// space](Self::shares_space).
-    ///
-    /// # Errors
-    /// See [`with_points`](Self::with_points).
+    /// Creates the metric of some points of this metric, then some of another one.
     pub(crate) fn joined(&self, some: &[u32], other: &Self, others: &[u32]) -> Result<Self> {
         let count = some.len() + others.len();
         let step = format_args!("the coordinates of {count} points");
@@ -411,90 +252,16 @@ impl GroundMetric {
         for (metric, some) in [(self, some), (other, others)] {
             let Some(points) = metric.as_points() else { continue };
             for &i in some {
-                let first = i as usize * points.given_dim;
-                coordinates.extend_from_slice(&points.coordinates[first..][..points.given_dim]);
+                let first = i as usize * points.coordinate_dim;
+                coordinates
+                    .extend_from_slice(&points.coordinates[first..][..points.coordinate_dim]);
             }
         }
         self.with_points(coordinates)
     }
 
-    /// Computes the distances of the given pairs, in parallel.
-    ///
-    /// A graph is searched once per run of pairs with the same first point: sort pairs by it.
-    ///
-    /// # Panics
-    /// If there is no such point.
-    pub fn pairs(&self, pairs: &[(usize, usize)]) -> Vec<f64> {
-        if let (None, Some(hierarchy)) = (self.storage(), self.shared.hierarchy.get()) {
-            return hierarchy.pairs(pairs);
-        }
-        let runs: Vec<_> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
-        let of_run = |run: &&[(usize, usize)]| {
-            let to: Vec<usize> = run.iter().map(|pair| pair.1).collect();
-            let mut distances = vec![0.0; run.len()];
-            self.block(&[run[0].0], &to, &mut distances);
-            distances
-        };
-        runs.par_iter().flat_map_iter(of_run).collect()
-    }
-
-    /// Computes all distances, in the order of [`from_condensed`](Self::from_condensed).
-    ///
-    /// Runs in parallel, with the same result for any number of threads. Distances from a matrix
-    /// product have a relative error of at most 10⁻¹² against [`distance`](Self::distance).
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if N²/2 numbers do not fit.
-    /// [`Error::Memory`], where N²/2 numbers do not fit.
-    ///
-    /// # Complexity
-    /// O(N²·dim) for points, O(N·E log N) for a graph.
-    pub fn condensed(&self) -> Result<Vec<f64>> {
-        self.check_table::<f64>()?;
-        self.condensed_as(|d| d, &silent)
-    }
-
-    /// Checks that a table of all distances fits into memory.
-    fn check_table<T>(&self) -> Result<()> {
-        let (n, bytes) = (self.points(), memory::size_of_pairs::<T>(self.points()));
-        memory::check(format_args!("the table of all distances of {n} points"), bytes, FEWER)
-    }
-
-    /// Computes all distances and applies `cast`; `progress` counts rows. The caller has checked
-    /// the memory, as it may need more than this table.
-    pub(crate) fn condensed_as<T>(
-        &self,
-        cast: impl Fn(f64) -> T + Sync,
-        progress: &Progress<'_>,
-    ) -> Result<Vec<T>>
-    where
-        T: Copy + Default + Send,
-    {
-        let n = self.points();
-        let count = usize::try_from(memory::size_of_pairs::<u8>(n)).unwrap_or(usize::MAX);
-        let step = format_args!("the table of all distances of {n} points");
-        let mut out: Vec<T> = memory::zeros(step, count, FEWER)?;
-        let rows = Counter::new(DISTANCES, n, progress);
-        match (self.storage(), &self.shared.source) {
-            (Some(storage), _) => {
-                for_each_row(n, &mut out, &rows, |i, row| {
-                    let first = row_start(n, i);
-                    row.iter_mut().enumerate().for_each(|(k, d)| *d = cast(storage.get(first + k)));
-                })?;
-            }
-            (_, Source::Points(points)) => pairs::condensed(points, &mut out, cast, &rows)?,
-            (_, Source::Graph(graph)) => graph.condensed(&mut out, cast, &rows)?,
-            (_, Source::Discrete(_)) => out.fill(cast(1.0)),
-            (None, Source::Matrix(..)) => unreachable!("a matrix is stored"),
-        }
-        Ok(out)
-    }
-
     /// Returns all distances as a matrix that keeps the guarantee of the triangle inequality, if
     /// there is one.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if N²/2 numbers do not fit.
     pub fn materialized(&self) -> Result<Self> {
         if matches!(self.shared.source, Source::Matrix(..)) {
             return Ok(self.clone());
@@ -507,7 +274,7 @@ impl GroundMetric {
     fn storage(&self) -> Option<&Storage> {
         match &self.shared.source {
             Source::Matrix(_, storage) => Some(storage),
-            Source::Graph(_) => self.shared.table.get(),
+            Source::Graph(_) => self.shared.cache.table.get(),
             Source::Points(_) | Source::Discrete(_) => None,
         }
     }
@@ -517,7 +284,7 @@ impl GroundMetric {
         &self,
         find: impl FnOnce() -> Result<Vec<(f64, (u32, u32))>>,
     ) -> Result<&[(f64, (u32, u32))]> {
-        let spanning = &self.shared.spanning;
+        let spanning = &self.shared.cache.spanning;
         if let Some(found) = spanning.get() {
             return Ok(found);
         }
@@ -562,7 +329,7 @@ impl GroundMetric {
 
     /// Returns the number of coordinates per point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
-        self.as_points().map(|points| (points.given_dim, &points.coordinates[..]))
+        self.as_points().map(|points| (points.coordinate_dim, &points.coordinates[..]))
     }
 
     /// Returns the vectors that distances are computed from: the coordinates, transformed by the
@@ -618,7 +385,7 @@ impl fmt::Debug for GroundMetric {
             Source::Points(points) => {
                 let period = points.period.as_ref().map(|period| format!(", period {period}"));
                 let period = period.unwrap_or_default();
-                format!("{} in {} dimensions{period}", points.metric, points.given_dim)
+                format!("{} in {} dimensions{period}", points.metric, points.coordinate_dim)
             }
             Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
             Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),
@@ -644,40 +411,6 @@ const FEWER: &str = "take fewer points, or the rows that are needed, one at a ti
 /// Rounds a distance to single precision, at most the largest number.
 pub(crate) fn single_precision(distance: f64) -> f32 {
     (distance as f32).min(f32::MAX)
-}
-
-/// Calls `change` for every row of a condensed matrix, in parallel, with the row's number and its
-/// distances to later points. Counts rows.
-pub(crate) fn for_each_row<T: Send>(
-    n: usize,
-    distances: &mut [T],
-    rows: &Counter<'_>,
-    change: impl Fn(usize, &mut [T]) + Sync,
-) -> Result<()> {
-    parallel::try_for_each(pairs::row_blocks(n, 16, distances).into_iter(), |mut block| {
-        for i in block.first..block.end {
-            change(i, block.row(i));
-        }
-        rows.add(block.end - block.first)
-    })
-}
-
-/// Copies some distances of row i from a condensed matrix of n points.
-fn some_of_row<T: Copy + Into<f64>>(
-    distances: &[T],
-    (n, i): (usize, usize),
-    cols: &[usize],
-    out: &mut [f64],
-) {
-    assert!(i < n && cols.iter().all(|j| *j < n), "points are 0..{n}");
-    // Entries of row i after the diagonal are contiguous.
-    let after = &distances[row_start(n, i)..];
-    let distance = |j: usize| match j.cmp(&i) {
-        Ordering::Greater => after[j - i - 1].into(),
-        Ordering::Equal => 0.0,
-        Ordering::Less => distances[place(n, j, i)].into(),
-    };
-    cols.iter().zip(out).for_each(|(&j, out)| *out = distance(j));
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A graph as a network for transport: its edges, and the spanning tree of the initial basis.
 
-use super::graph::Graph;
-use crate::sets::DisjointSets;
+use super::graph::{Edge, Graph};
+use crate::tools::csr::grouped;
+use crate::tools::disjoint_sets::DisjointSets;
 
 /// Edges of a graph, smaller node first, and a spanning tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Network<'a> {
-    pub(crate) edges: &'a [(u32, u32, f64)],
+    pub(crate) edges: &'a [Edge],
     pub(crate) tree: &'a SpanningTree,
 }
 
@@ -21,10 +22,10 @@ pub(crate) struct SpanningTree {
 }
 
 impl SpanningTree {
-    /// Computes the tree by Kruskal's algorithm, then its center by two walks to the farthest node:
-    /// O(E log E).
+    /// Computes the tree by Kruskal's algorithm, then its center by two walks.
     pub(super) fn new(graph: &Graph) -> Self {
-        let adjacent = Adjacent::new(graph.len(), &graph.edges, &lightest(graph));
+        let adjacent =
+            Adjacent::new(graph.len(), &graph.edges, &lightest(graph.len(), &graph.edges));
         let end = adjacent.rooted_at(0).deepest();
         let from_end = adjacent.rooted_at(end);
         let path = from_end.path_up(from_end.deepest());
@@ -54,13 +55,12 @@ impl SpanningTree {
     }
 }
 
-/// Returns the edge numbers of a minimum spanning tree; ties go to the smaller number.
-fn lightest(graph: &Graph) -> Vec<u32> {
-    let edges = &graph.edges;
+/// Returns the edges of a minimum spanning tree, the lightest first, by Kruskal's algorithm.
+pub(crate) fn lightest(nodes: usize, edges: &[Edge]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..edges.len() as u32).collect();
     // Bits of nonnegative floats sort like the floats.
     order.sort_by_key(|&e| edges[e as usize].2.to_bits());
-    let mut sets = DisjointSets::new(graph.len());
+    let mut sets = DisjointSets::new(nodes);
     order.retain(|&e| sets.join(edges[e as usize].0, edges[e as usize].1));
     order
 }
@@ -73,24 +73,12 @@ struct Adjacent {
 }
 
 impl Adjacent {
-    fn new(nodes: usize, edges: &[(u32, u32, f64)], tree: &[u32]) -> Self {
-        let mut start = vec![0; nodes + 1];
-        let ends = |e: u32| [edges[e as usize].0, edges[e as usize].1];
-        for v in tree.iter().flat_map(|&e| ends(e)) {
-            start[v as usize + 1] += 1;
-        }
-        for v in 0..nodes {
-            start[v + 1] += start[v];
-        }
-        let mut next = start.clone();
-        let mut link = vec![(0, 0); 2 * tree.len()];
-        for &e in tree {
-            let [a, b] = ends(e);
-            for (from, to) in [(a, b), (b, a)] {
-                link[next[from as usize]] = (to, e);
-                next[from as usize] += 1;
-            }
-        }
+    fn new(nodes: usize, edges: &[Edge], tree: &[u32]) -> Self {
+        let both_ways = |&e: &u32| {
+            let (a, b, _) = edges[e as usize];
+            [(a as usize, (b, e)), (b as usize, (a, e))]
+        };
+        let (start, link) = grouped(nodes, tree.iter().flat_map(both_ways));
         Self { start, link }
     }
 

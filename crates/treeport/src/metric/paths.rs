@@ -1,12 +1,11 @@
-//! Results that are computed once for a graph and cached: all distances, hierarchy, hub labels,
-//! spanning tree.
+//! Cached results of a graph: all distances, hierarchy, hub labels, spanning tree.
 
 use super::hierarchy::Hierarchy;
 use super::matrix::Storage;
-use super::{GroundMetric, Labels, Network, SpanningTree};
+use super::{GroundMetric, HubLabels, Network, SpanningTree};
 use crate::error::{Error, Result};
+use crate::progress::tasks::PATHS;
 use crate::progress::{Counter, Progress};
-use crate::steps::PATHS;
 
 /// Largest number of nodes of a graph whose distances are all stored, 64 MB.
 const MOST_TABLED: usize = 4_000;
@@ -19,12 +18,12 @@ impl GroundMetric {
     /// memory: each call then searches the graph.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
+    /// [`Error::Canceled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
     /// O(N·E log N) time at the first call, in parallel, and N²/2 numbers.
     pub fn materialize(&self, progress: &Progress<'_>) -> Result<()> {
-        let table = &self.shared.table;
+        let table = &self.shared.cache.table;
         if self.as_graph().is_none() || table.get().is_some() {
             return Ok(());
         }
@@ -47,7 +46,7 @@ impl GroundMetric {
     /// then on; their results may change by rounding. It pays off after a few hundred searches.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
+    /// [`Error::Memory`]; [`Error::Canceled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
     /// 5 s for the 264,346 nodes of a road network, on one thread, and a few numbers per edge.
@@ -61,7 +60,7 @@ impl GroundMetric {
     /// ```
     pub fn index_paths(&self, progress: &Progress<'_>) -> Result<()> {
         let Some(graph) = self.as_graph() else { return Ok(()) };
-        let hierarchy = &self.shared.hierarchy;
+        let hierarchy = &self.shared.cache.hierarchy;
         if hierarchy.get().is_none() {
             // Outside of the cell; `materialize` has the reason.
             let _ = hierarchy.set(Hierarchy::new(graph.len(), &graph.edges, progress)?);
@@ -72,9 +71,6 @@ impl GroundMetric {
     /// Prepares a graph for many distance queries: caches all distances of up to 4,000 nodes
     /// ([`materialize`](Self::materialize)), or else the hierarchy
     /// ([`index_paths`](Self::index_paths)). Does nothing for points and matrices.
-    ///
-    /// # Errors
-    /// See [`materialize`](Self::materialize) and [`index_paths`](Self::index_paths).
     pub fn prepare(&self, progress: &Progress<'_>) -> Result<()> {
         if self.points() <= MOST_TABLED {
             self.materialize(progress)
@@ -86,18 +82,15 @@ impl GroundMetric {
     /// Returns hub labels for many distance queries between single nodes of a graph, from its
     /// [hierarchy](Self::index_paths). A graph without a useful hierarchy, such as a random one,
     /// has labels of landmarks instead, whose distances are lengths of paths but not the shortest.
-    ///
-    /// # Errors
-    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
-    pub(crate) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
+    pub(crate) fn hub_labels(&self, progress: &Progress<'_>) -> Result<Option<HubLabels>> {
         let Some(graph) = self.as_graph() else { return Ok(None) };
         self.index_paths(progress)?;
-        match self.shared.hierarchy.get().map(|hierarchy| hierarchy.labels(progress)) {
+        match self.shared.cache.hierarchy.get().map(|hierarchy| hierarchy.hub_labels(progress)) {
             // Labels of landmarks need less memory.
             None | Some(Ok(None) | Err(Error::Memory { .. })) => {}
             Some(labels) => return labels,
         }
-        Labels::of_landmarks(graph, &Counter::new(PATHS, None, progress)).map(Some)
+        HubLabels::of_landmarks(graph, &Counter::new(PATHS, None, progress)).map(Some)
     }
 
     /// Returns whether every row of distances needs a search of a graph.
@@ -107,13 +100,13 @@ impl GroundMetric {
 
     /// Returns whether distances come from the hierarchy of a graph.
     pub(crate) fn is_indexed(&self) -> bool {
-        self.storage().is_none() && self.shared.hierarchy.get().is_some()
+        self.storage().is_none() && self.shared.cache.hierarchy.get().is_some()
     }
 
     /// Returns the graph as a network, if this is one.
     pub(crate) fn network(&self) -> Option<Network<'_>> {
         let graph = self.as_graph()?;
-        let tree = self.shared.start.get_or_init(|| SpanningTree::new(graph));
+        let tree = self.shared.cache.start.get_or_init(|| SpanningTree::new(graph));
         Some(Network { edges: &graph.edges, tree })
     }
 
@@ -124,9 +117,6 @@ impl GroundMetric {
     ///
     /// # Complexity
     /// One search per node, which ends at the k-th nearest, in parallel.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] if `progress` cancels.
     pub fn nearest_nodes(
         &self,
         k: usize,

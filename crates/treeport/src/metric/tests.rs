@@ -1,6 +1,8 @@
 //! Points, matrices and graphs give the same answers.
 
 use super::*;
+use crate::progress::silent;
+use rayon::prelude::*;
 
 fn all_kinds() -> [GroundMetric; 4] {
     let line = || vec![0.0, 1.0, 3.0, 7.0];
@@ -150,7 +152,7 @@ fn copies_share_what_was_worked_out() {
         assert!(Arc::ptr_eq(&metric.shared, &copy.shared));
         assert!(Arc::ptr_eq(&metric.shared, &metric.clone().assume_metric().unwrap().shared));
         crate::linkage(&copy, crate::Linkage::Single, &crate::silent).unwrap();
-        assert_eq!(metric.shared.spanning.get().map(Vec::len), Some(3));
+        assert_eq!(metric.shared.cache.spanning.get().map(Vec::len), Some(3));
     }
 }
 

@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use crate::error::{Error, Result};
-use crate::seed::generator;
+use crate::numeric::seed::generator;
 
 /// Up to this number of points all triangles are tested: 161,700.
 const ALL: usize = 100;
@@ -14,8 +14,7 @@ const DRAWN: usize = 200_000;
 /// Rows whose longest distance is compared with the paths over every other point.
 const ROWS: usize = 64;
 
-/// Tolerance, relative to the longest side: single precision, and distances printed with a few
-/// digits.
+/// Tolerance, relative to the longest side: distances may have few digits.
 const SLACK: f64 = 1e-6;
 
 /// Checks that no tested triangle of `n` points violates the triangle inequality.

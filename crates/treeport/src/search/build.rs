@@ -1,24 +1,28 @@
 //! Building an index, and adding measures to it.
 
+use std::sync::OnceLock;
+
 use super::indexed_points::{self, IndexedPoints};
 use super::potential_table::PotentialTable;
 use super::potentials::Reference;
 use super::query::{self, SearchEnd, SearchRequest, Searcher};
-use super::{Index, IndexOptions, MeasureSet, Neighbors, Steps, labels};
+use super::{Index, IndexOptions, MeasureSet, Neighbors, Steps, names};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::measures::{Measure, Measures};
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::progress::tasks::{INDEXING, SEARCHING};
 use crate::progress::{Counter, Progress};
 use crate::solve::route::solving_time;
-use crate::steps::{INDEXING, SEARCHING};
+use crate::tools::parallel;
 
 /// Default memory in bytes for the potentials of measures on shared points.
 const DEFAULT_MEMORY: u64 = 4 << 30;
 
-/// Number of sample searches that choose the levels, and their number of neighbors.
+/// Number of sample searches that choose the levels.
 const SAMPLE_QUERIES: usize = 16;
+
+/// Number of neighbors that each sample search requests.
 const SAMPLE_K: usize = 10;
 
 /// Totals of the sample searches.
@@ -59,7 +63,7 @@ impl Index {
     ///
     /// # Errors
     /// Measures on other points than the metric's, of unequal totals or with duplicate names; not
-    /// enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`, which
+    /// enough memory; a pair that cannot be solved; [`Error::Canceled`] if `progress`, which
     /// counts measures, requests a stop.
     pub fn new(
         metric: &GroundMetric,
@@ -68,7 +72,7 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         measures.check_points(metric.points())?;
-        labels::check(measures)?;
+        names::check(measures)?;
         if let Some(penalty) = options.penalty {
             let expected = "only searches among clouds take one";
             let value = penalty.to_string();
@@ -83,7 +87,7 @@ impl Index {
         let columns = index.indexed.points.len();
         let fits = PotentialTable::size(columns, measures.len()) <= options.bytes(DEFAULT_MEMORY);
         let counter = Counter::new(INDEXING, measures.len(), progress);
-        if fits && !index.indexed.by_search() {
+        if fits && !index.indexed.by_search {
             index.fill_potentials(0, &counter)?;
         }
         index.choose_levels(progress)?;
@@ -114,8 +118,9 @@ impl Index {
             rounds: query::ROUNDS,
             by_query: false,
             options: options.clone(),
+            stretch: OnceLock::new(),
         };
-        index.append(measures);
+        index.append(measures.iter());
         index
     }
 
@@ -124,7 +129,7 @@ impl Index {
     /// Costs are counts of candidates times fixed times of a reference machine, so that equal
     /// collections give equal indexes.
     pub(super) fn choose_levels(&mut self, progress: &Progress<'_>) -> Result<SampledSearches> {
-        if self.indexed.by_search() || self.len() <= SAMPLE_K {
+        if self.indexed.by_search || self.len() <= SAMPLE_K {
             return Ok(SampledSearches::default());
         }
         let points = self.measures.entries() as f64 / self.len() as f64;
@@ -158,26 +163,23 @@ impl Index {
     /// neighbors.
     fn sampled_steps(&self, by_query: bool, progress: &Progress<'_>) -> Result<(Steps, f64)> {
         let counter = Counter::new(SEARCHING, None, progress);
-        let asked = self.request(SearchEnd::Count(SAMPLE_K), Accuracy::EXACT);
+        let request = self.request(SearchEnd::Count(SAMPLE_K), Accuracy::EXACT);
         let rows = sampled_rows(self.len());
         let one = |searcher: &mut Searcher, at: usize| {
-            let row = rows[at];
-            let asked =
-                SearchRequest { skipped: Some(row), rounds: query::ROUNDS, by_query, ..asked };
-            searcher.search(self, &self.measures.row(row), asked, &counter)
+            let (skipped, rounds) = (Some(rows[at]), query::ROUNDS);
+            let request = SearchRequest { skipped, rounds, by_query, ..request };
+            searcher.search(self, &self.measures.row(rows[at]), request, &counter)
         };
         let found = parallel::try_map_with(rows.len(), Searcher::default, one)?;
         let (mut all, mut farthest) = (Steps::default(), 0.0);
         for Neighbors { steps, found, .. } in found {
             farthest += found.last().map_or(0.0, |last| last.1) / rows.len() as f64;
-            all.transformed += steps.transformed;
-            all.swept.iter_mut().zip(steps.swept).for_each(|(all, swept)| *all += swept);
-            all.exact += steps.exact;
+            all.add(&steps);
         }
         Ok((all, farthest))
     }
 
-    /// Adds measures and returns the number of the first; numbers continue those of the index. If
+    /// Adds measures and returns the numeric ID of the first; IDs continue those of the index. If
     /// measures of the index have names, the added ones need names, too; otherwise their names are
     /// dropped.
     ///
@@ -219,7 +221,7 @@ impl Index {
         // From here on, columns that no measure used may be in use.
         let used = std::mem::replace(&mut self.indexed.used, self.indexed.points.len());
         let before = std::mem::replace(&mut self.measures, all);
-        self.append(measures);
+        self.append(measures.iter());
         let tabled = self.potentials.len() == rows && rows > 0;
         let done = if tabled { self.fill_potentials(rows, &counter) } else { Ok(()) };
         if done.is_err() {
@@ -231,7 +233,7 @@ impl Index {
         Ok(self.number_added(measures.len()))
     }
 
-    /// Assigns numbers to added measures and returns the first.
+    /// Assigns numeric IDs to added measures and returns the first.
     pub(super) fn number_added(&mut self, count: usize) -> usize {
         let first = self.next_number;
         self.next_number += count;
@@ -241,15 +243,14 @@ impl Index {
 
     /// Replaces the index by a new one of these measures; numbers are unchanged.
     pub(super) fn rebuild(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<()> {
-        let index = Self::new(&self.indexed.metric, measures, &self.options, progress)?;
-        let numbers = std::mem::take(&mut self.numbers);
-        *self = Self { numbers, next_number: self.next_number, ..index };
+        self.replace_by(Self::new(&self.indexed.metric, measures, &self.options, progress)?);
         Ok(())
     }
 
-    /// Appends the entries of measures.
-    pub(super) fn append(&mut self, measures: &Measures) {
-        self.append_from(measures, 0);
+    /// Replaces the index by another one; numbers are unchanged.
+    pub(super) fn replace_by(&mut self, index: Self) {
+        let numbers = std::mem::take(&mut self.numbers);
+        *self = Self { numbers, next_number: self.next_number, ..index };
     }
 
     /// Removes the entries of all measures from `row` on.
@@ -260,9 +261,10 @@ impl Index {
         self.masses.truncate(entries);
     }
 
-    /// Appends the entries of measures from row `first` on.
-    pub(super) fn append_from(&mut self, measures: &Measures, first: usize) {
-        for measure in measures.iter().skip(first) {
+    /// Appends the entries of measures.
+    pub(super) fn append<'m>(&mut self, measures: impl Iterator<Item = Measure<'m>>) {
+        self.stretch = OnceLock::new();
+        for measure in measures {
             for (point, mass) in measure.iter() {
                 self.columns.push(self.indexed.column_of[point]);
                 self.masses.push((mass / measure.total()) as f32);

@@ -1,59 +1,54 @@
-//! Candidates of a search in ascending order of their lower bounds.
+//! Candidates of a search in ascending order of their keys: lower bounds, or in approximate
+//! searches estimated distances.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Last level that has raised a candidate's bound: only the shared bound, transformed, or one more
-/// per round of sweeps.
+use super::stretch::Stretch;
+use crate::numeric::order::Total;
+
+/// Level of a candidate with the shared bound.
 pub(super) const SHARED: u8 = 0;
+
+/// Level of a candidate with the transformed bound; each round of sweeps on its pair adds a level.
 pub(super) const TRANSFORMED: u8 = 1;
-/// The distance of the candidate is known.
+
+/// Level of a candidate whose distance is known.
 pub(super) const KNOWN: u8 = u8::MAX;
 
-/// A measure of the collection with a lower bound of its distance; a heap has the smallest bound on
-/// top.
+/// A measure of the collection with a lower bound of its distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) bound: f64,
+    /// Bound times the factor of its level, by which candidates are ordered.
+    pub(super) key: f64,
     pub(super) row: u32,
     /// Index of its stored duals, or of its distance once that is known.
     pub(super) at: u32,
     pub(super) step: u8,
 }
 
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_bound = other.bound.total_cmp(&self.bound);
-        by_bound.then(other.step.cmp(&self.step)).then(other.row.cmp(&self.row))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Candidate {}
+/// Key, step, row, `at` and bound of a refined candidate.
+type Refined = (Total, u8, u32, u32, Total);
 
 /// Priority queue of all candidates of a query. Most are never refined; until then each is a single
 /// `u64`, and only those with the smallest bounds are sorted.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    /// Keys of unrefined candidates: the bits of a nonnegative bound, which sort like the bound,
-    /// above the row. Every key in `waiting` is larger than those that were moved to `fresh`.
+    /// Least unrefined candidates: the bits of a nonnegative bound, which sort like the bound,
+    /// above those of the row.
     fresh: BinaryHeap<Reverse<u64>>,
+    /// All other unrefined candidates, unsorted, with larger keys than any moved to `fresh`.
     waiting: Vec<u64>,
-    others: BinaryHeap<Candidate>,
-    /// Factors of a bound in `fresh`, multiplied one after the other because their product may
-    /// overflow although no distance does.
+    /// Refined candidates by key, step and row, each with its `at` and its bound.
+    others: BinaryHeap<Reverse<Refined>>,
+    /// Factor from bounds in `fresh` to keys.
+    stretch: f64,
+    /// Unit of the bounds in `fresh`. They are multiplied by it and by `total` one after the other:
+    /// the product of both may overflow although no distance does.
     unit: f64,
+    /// Divisor of the masses: the total of the query, or the mean total of the clouds if the query
+    /// is empty.
     total: f64,
 }
 
@@ -76,8 +71,8 @@ impl Candidates {
     pub(super) fn begin(
         &mut self,
         bounds: impl Iterator<Item = (usize, f32)>,
-        unit: f64,
-        total: f64,
+        (unit, total): (f64, f64),
+        stretch: &Stretch,
     ) {
         let key = |(row, bound): (usize, f32)| {
             // Clears the sign of -0, whose bits would be the largest.
@@ -85,6 +80,7 @@ impl Candidates {
             u64::from(bound.to_bits()) << 32 | row as u64
         };
         (self.unit, self.total) = (unit, total);
+        self.stretch = stretch.of(SHARED);
         self.fresh.clear();
         self.others.clear();
         self.waiting.clear();
@@ -107,25 +103,46 @@ impl Candidates {
     }
 
     pub(super) fn push(&mut self, candidate: Candidate) {
-        self.others.push(candidate);
+        let Candidate { bound, key, row, at, step } = candidate;
+        self.others.push(Reverse((Total(key), step, row, at, Total(bound))));
     }
 
-    /// Returns the smallest bound.
+    /// Returns the smallest key.
     pub(super) fn least(&mut self) -> f64 {
-        let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.bound);
-        self.others.peek().map_or(fresh, |other| fresh.min(other.bound))
+        let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.key);
+        fresh.min(self.least_other())
     }
 
-    /// Removes the candidate with the smallest bound; unrefined ones win ties.
+    fn least_other(&self) -> f64 {
+        self.others.peek().map_or(f64::INFINITY, |Reverse((key, ..))| key.0)
+    }
+
+    /// Returns the smallest bound, which with factors need not be that of the smallest key.
+    pub(super) fn least_bound(&mut self) -> f64 {
+        let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.bound);
+        self.others.iter().fold(fresh, |least, Reverse((.., bound))| least.min(bound.0))
+    }
+
+    /// Removes all refined candidates.
+    pub(super) fn drain_refined(&mut self) -> impl Iterator<Item = Candidate> {
+        self.others.drain().map(|Reverse((key, step, row, at, bound))| Candidate {
+            bound: bound.0,
+            key: key.0,
+            row,
+            at,
+            step,
+        })
+    }
+
+    /// Removes the candidate with the smallest key; unrefined ones win ties.
     pub(super) fn next(&mut self) -> Option<Candidate> {
         let fresh = self.least_fresh();
-        let fresh =
-            fresh.filter(|fresh| self.others.peek().is_none_or(|other| fresh.bound <= other.bound));
-        if fresh.is_some() {
+        if let Some(fresh) = fresh.filter(|fresh| fresh.key <= self.least_other()) {
             self.fresh.pop();
-            return fresh;
+            return Some(fresh);
         }
-        self.others.pop()
+        let Reverse((Total(key), step, row, at, Total(bound))) = self.others.pop()?;
+        Some(Candidate { bound, key, row, at, step })
     }
 
     fn least_fresh(&mut self) -> Option<Candidate> {
@@ -134,7 +151,8 @@ impl Candidates {
         }
         let &Reverse(key) = self.fresh.peek()?;
         let bound = safe(f64::from(f32::from_bits((key >> 32) as u32)) * self.unit * self.total);
-        Some(Candidate { bound, row: key as u32, at: 0, step: SHARED })
+        let row = key as u32;
+        Some(Candidate { bound, key: bound * self.stretch, row, at: 0, step: SHARED })
     }
 }
 
@@ -148,8 +166,8 @@ mod tests {
             let bound = |row: usize| ((row * 7919) % 1009) as f32 / 100.0 - 1.0;
             let mut candidates = Candidates::default();
             // Reuse after a search with other bounds.
-            candidates.begin((0..100).map(|row| (row, 1.0)), 1.0, 1.0);
-            candidates.begin((0..count).map(|row| (row, bound(row))), 2.0, 0.5);
+            candidates.begin((0..100).map(|row| (row, 1.0)), (1.0, 1.0), &Stretch::NONE);
+            candidates.begin((0..count).map(|row| (row, bound(row))), (2.0, 0.5), &Stretch::NONE);
             let mut expected: Vec<(f32, usize)> =
                 (0..count).map(|row| (bound(row).max(0.0), row)).collect();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

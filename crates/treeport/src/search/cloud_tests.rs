@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use super::tests::assert_close;
 use super::*;
 use crate::search::clouds::side_by_side;
+use crate::search::parts::tests::nearest_in_parts;
 use crate::{Clouds, Geometry, Period, PointMetric, Problem, Problems, Relax, silent};
 
 /// Clouds of one to six points on a small grid, so that many coincide; some masses are 0.
@@ -97,9 +98,9 @@ fn judge(index: &Index, queries: &Clouds, k: usize) {
         assert_close(&found.found, &all[..count]);
         let left = all.get(count).map_or(f64::INFINITY, |next| next.1);
         assert!(found.bound <= left * (1.0 + 1e-12) + 1e-300, "{} {left}", found.bound);
-        for &(number, bound) in &rough.found {
+        for &(number, found) in &rough.found {
             let distance = all.iter().find(|of| of.0 == number).unwrap().1;
-            assert!(bound <= distance * (1.0 + 1e-12) + 1e-300, "{number}: {bound} {distance}");
+            assert!((found - distance).abs() <= 1e-9 * distance, "{number}: {found} {distance}");
         }
         let radius = all[(count - 1).min(all.len() - 1)].1 * (1.0 + 1e-9);
         let one = queries.select(&[query]).unwrap();
@@ -127,9 +128,9 @@ proptest! {
         let resolved = index.resolved((&queries).into()).unwrap();
         for by_query in [false, true] {
             for (row, query) in resolved.measures.iter().enumerate() {
-                let asked = index.request(SearchEnd::Count(1), Accuracy::EXACT);
-                let asked = resolved.asked(SearchRequest { by_query, ..asked });
-                let bounds = Searcher::default().all_bounds(&index, &query, &asked).unwrap();
+                let request = index.request(SearchEnd::Count(1), Accuracy::EXACT);
+                let request = resolved.complete(SearchRequest { by_query, ..request });
+                let bounds = Searcher::default().all_bounds(&index, &query, &request).unwrap();
                 for (number, distance) in brute(&index, &queries, row) {
                     let bound = f64::from(bounds[number]) * index.indexed.unit;
                     prop_assert!(bound <= distance * (1.0 + 1e-12), "{number}: {bound} {distance}");
@@ -183,7 +184,7 @@ proptest! {
         let part = |rows: &[usize]| index_of(&clouds.select(rows).unwrap(), &metric, false);
         let parts = [part(&rows[..cut]), part(&rows[cut..])];
         let one = index_of(&clouds, &metric, false).nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
-        let both = nearest_in_parts(&[&parts[0], &parts[1]], &queries, 3, Accuracy::EXACT, &silent).unwrap();
+        let both = nearest_in_parts(&[&parts[0], &parts[1]], &queries, 3).unwrap();
         for (one, both) in one.iter().zip(&both) {
             assert_close(&both.found, &one.found);
         }
@@ -253,9 +254,9 @@ fn judge_relaxed(index: &Index, queries: &Clouds, k: usize, penalty: f64) {
             let off = (found.1 - expected.1).abs();
             assert!(off <= 2e-9 * expected.1 + digits, "{found:?}, expected {expected:?}");
         }
-        let asked = resolved.asked(index.request(SearchEnd::Count(1), Accuracy::EXACT));
+        let request = resolved.complete(index.request(SearchEnd::Count(1), Accuracy::EXACT));
         let measure = resolved.measures.row(query);
-        let bounds = Searcher::default().all_bounds(index, &measure, &asked).unwrap();
+        let bounds = Searcher::default().all_bounds(index, &measure, &request).unwrap();
         for &(number, distance) in &all {
             let most = distance * (1.0 + 2e-9) + digits;
             let row = index.row_of(number).unwrap();
@@ -346,9 +347,10 @@ fn bounds_of_tiny_masses_are_not_above() {
                     "{mass} {penalty}"
                 );
             }
-            for &(number, bound) in &rough.found {
+            for &(number, found) in &rough.found {
                 let distance = all.iter().find(|of| of.0 == number).unwrap().1;
-                assert!(bound <= distance * (1.0 + 1e-9) + digits, "{bound} {distance}");
+                let off = (found - distance).abs();
+                assert!(off <= 1e-9 * distance + digits, "{found} {distance}");
             }
         }
     }
@@ -413,7 +415,7 @@ fn collections_may_be_empty_of_mass_and_parts_have_one_penalty() {
     let found = index.nearest(&one, 1, Accuracy::EXACT, &silent).unwrap();
     assert_eq!(found[0].found, [(0, 3.0)]);
     let other = Index::of_clouds(&empty, &ground, &with(1.0), &silent).unwrap();
-    let error = nearest_in_parts(&[&index, &other], &one, 1, Accuracy::EXACT, &silent).unwrap_err();
+    let error = nearest_in_parts(&[&index, &other], &one, 1).unwrap_err();
     assert!(matches!(error, Error::OtherGroundMetric { part: 1 }));
     let measures = Measures::from_dense(1, &[1.0]).unwrap();
     assert!(Index::new(&ground, &measures, &with(1.0), &silent).is_err());

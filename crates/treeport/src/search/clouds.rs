@@ -13,18 +13,17 @@ use super::indexed_points::IndexedPoints;
 use super::penalties::{self, Prices};
 use super::potential_table::PotentialTable;
 use super::potentials::Reference;
-use super::query::{SearchRequest, Searcher};
+use super::query::SearchRequest;
 use super::query_distances::QueryDistances;
-use super::{Index, IndexOptions, labels, net};
+use super::{Index, IndexOptions, names, net};
 use crate::clouds::Clouds;
-use crate::error::{Error, Result, cloud_label};
-use crate::measure::{Measure, Measures, check_totals};
+use crate::error::{Error, Result, cloud_name};
+use crate::measures::{Measure, Measures, check_totals};
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::numeric::scale::power_of_two;
+use crate::progress::tasks::INDEXING;
 use crate::progress::{Counter, Progress, silent};
-use crate::rounding::lowered_once;
-use crate::steps::INDEXING;
-use crate::units::power_of_two;
 
 /// Measures to search for or to add: on the points of an index, or clouds with their own points.
 #[derive(Clone, Copy, Debug)]
@@ -60,14 +59,18 @@ impl MeasureSet<'_> {
 /// Queries, with the metric of their points and their prices if they have their own.
 pub(super) struct ResolvedQueries<'a> {
     pub(super) measures: &'a Measures,
-    others: Option<GroundMetric>,
+    query_metric: Option<GroundMetric>,
     prices: Option<Vec<f64>>,
 }
 
 impl ResolvedQueries<'_> {
     /// Completes a search request for these queries.
-    pub(super) fn asked<'r>(&'r self, asked: SearchRequest<'r>) -> SearchRequest<'r> {
-        SearchRequest { others: self.others.as_ref(), prices: self.prices.as_deref(), ..asked }
+    pub(super) fn complete<'r>(&'r self, request: SearchRequest<'r>) -> SearchRequest<'r> {
+        SearchRequest {
+            query_metric: self.query_metric.as_ref(),
+            prices: self.prices.as_deref(),
+            ..request
+        }
     }
 }
 
@@ -91,7 +94,7 @@ impl Index {
     ///
     /// # Errors
     /// A metric of other points or without coordinates; clouds of unequal totals or with duplicate
-    /// names; not enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`,
+    /// names; not enough memory; a pair that cannot be solved; [`Error::Canceled`] if `progress`,
     /// which counts clouds, requests a stop.
     ///
     /// # Example
@@ -115,7 +118,7 @@ impl Index {
         if clouds.points() > 0 {
             measures.check_points(metric.points())?;
         }
-        measures.names().map_or(Ok(()), labels::check_names)?;
+        measures.names().map_or(Ok(()), names::check_names)?;
         if metric.vectors().is_none() && metric.points() > 0 {
             return Err(clouds.too_far());
         }
@@ -229,12 +232,13 @@ impl Index {
             (MeasureSet::OnPoints(measures), false) => {
                 measures.check_points(self.indexed.metric.points())?;
                 Measures::check_all_balanced(&[measures, &self.measures])?;
-                Ok(ResolvedQueries { measures, others: None, prices: None })
+                Ok(ResolvedQueries { measures, query_metric: None, prices: None })
             }
             (MeasureSet::Clouds(clouds), true) => {
-                let (others, prices) = (Some(self.metric_of(clouds)?), self.prices_of(clouds)?);
+                let (query_metric, prices) =
+                    (Some(self.metric_of(clouds)?), self.prices_of(clouds)?);
                 self.check_totals(clouds)?;
-                Ok(ResolvedQueries { measures: clouds.measures(), others, prices })
+                Ok(ResolvedQueries { measures: clouds.measures(), query_metric, prices })
             }
             (MeasureSet::OnPoints(_), true) => Err(Error::CloudsWanted),
             (MeasureSet::Clouds(_), false) => Err(Error::SharedPointsWanted),
@@ -263,8 +267,8 @@ impl Index {
             let [left_total, right_total] = [theirs.total(), ours.total()];
             check_totals((0, left_total), (row, right_total)).map_err(|_| {
                 let name = self.measures.names().map(|names| names[row].as_str());
-                let right = cloud_label(name, self.numbers[row]);
-                let left = clouds.label(0);
+                let right = cloud_name(name, self.numbers[row]);
+                let left = clouds.display_name(0);
                 Error::UnbalancedClouds { left, right, left_total, right_total }
             })?;
         }
@@ -336,7 +340,9 @@ impl Index {
         if !metric.shares_space(&self.indexed.metric) {
             return Err(clouds.too_far());
         }
-        let measures = self.named(one_after_the_other(&self.measures, &theirs)?, &theirs)?;
+        let (first, points) = (self.measures.entries(), own.len() + all.len());
+        let measures = self.measures.beside(&theirs, first, points.max(1))?;
+        let measures = self.named(measures, &theirs)?;
         let rows = self.len();
         let indexed = all_points(&metric, self.indexed.unit);
         let before = (
@@ -351,7 +357,7 @@ impl Index {
         }
         self.net = before.2.as_ref().map(|net| net.on(&metric));
         let appended = self.measures.clone();
-        self.append_from(&appended, rows);
+        self.append(appended.iter().skip(rows));
         let tabled = self.potentials.len() == rows;
         let counter = Counter::new(INDEXING, added, progress);
         let done = if tabled {
@@ -375,9 +381,7 @@ impl Index {
         prices: Option<Vec<f64>>,
         progress: &Progress<'_>,
     ) -> Result<()> {
-        let index = Self::of_contiguous(metric, measures, prices, &self.options, progress)?;
-        let numbers = std::mem::take(&mut self.numbers);
-        *self = Self { numbers, next_number: self.next_number, ..index };
+        self.replace_by(Self::of_contiguous(metric, measures, prices, &self.options, progress)?);
         Ok(())
     }
 
@@ -385,31 +389,13 @@ impl Index {
     /// reference that belonged to removed clouds are dropped.
     pub(super) fn keep_clouds(&mut self, rows: &[usize]) -> Result<()> {
         let kept_numbers = rows.iter().map(|&row| self.numbers[row]).collect();
-        let names: Option<Vec<String>> =
-            self.measures.names().map(|names| rows.iter().map(|&row| names[row].clone()).collect());
-        let points: Vec<u32> =
-            rows.iter().flat_map(|&row| self.measures.row(row).support()).copied().collect();
-        let metric = if points.is_empty() {
-            self.indexed.metric.one_point()?
-        } else {
-            self.indexed.metric.joined(&points, &self.indexed.metric, &[])?
-        };
-        let mut first = 0;
-        let renumbered = rows.iter().map(|&row| {
-            let masses = self.measures.row(row).masses();
-            first += masses.len();
-            (first - masses.len()..first).zip(masses.iter().copied())
-        });
-        let measures = Measures::from_rows_or_empty(metric.points(), renumbered)?;
-        let prices = self.prices.as_ref().map(|prices| {
-            points.iter().map(|&point| prices.of_columns[point as usize]).collect::<Vec<f64>>()
-        });
-        let measures = match names {
-            Some(names) => measures.with_names(names)?,
-            None => measures,
-        };
+        let kept = self.measures.select(rows)?;
+        let (metric, measures) = points_with_mass(&self.indexed.metric, &kept)?;
+        let prices = self.prices.as_ref();
+        let prices = prices.map(|prices| of_points_with_mass(&prices.of_columns, &kept));
         let mut place = vec![None; self.columns.len()];
-        points.iter().zip(0..).for_each(|(&point, at)| place[point as usize] = Some(at));
+        let points = kept.iter().flat_map(|row| row.support());
+        points.zip(0..).for_each(|(&point, at)| place[point as usize] = Some(at));
         let net = self.tabled();
         let columns: Vec<u32> = (0..net.points.len() as u32)
             .filter(|&column| place[net.points[column as usize] as usize].is_some())
@@ -435,86 +421,10 @@ impl Index {
             *before = Prices::new(before.same, prices, &measures, self.indexed.unit);
         }
         self.truncate_from(0);
-        self.append(&measures);
+        self.append(measures.iter());
         self.measures = measures;
         Ok(())
     }
-}
-
-impl Searcher {
-    /// Bounds all clouds by their potentials at the net points nearest to those of the query.
-    pub(super) fn bound_on_net(
-        &mut self,
-        index: &Index,
-        net: &IndexedPoints,
-        query: &Measure<'_>,
-        others: Option<&GroundMetric>,
-    ) -> Result<()> {
-        let nearest = self.net_distances.nearest_columns(net, others, query.support(), |_| true)?;
-        let (mut way, mut lost) = ([0.0], 0.0);
-        for ((point, mass), &column) in query.iter().zip(&nearest) {
-            let center = net.points[column as usize] as usize;
-            let others = others.unwrap_or(&net.metric);
-            net.metric.distances_to_others(center, others, &[point as u32], &mut way);
-            let share = mass / query.total();
-            lost += share * way[0];
-            self.query_columns.push((column, share as f32));
-        }
-        index.potentials.bounds(&self.query_columns, &[], &mut self.own_bounds);
-        let lost = above(lost / net.unit);
-        self.own_bounds.iter_mut().for_each(|bound| *bound = lowered_once(*bound - lost));
-        Ok(())
-    }
-}
-
-impl Searcher {
-    /// Pushes all entries of a cloud; no other cloud shares its points, so their distances are
-    /// computed at once and not stored. Returns false if the metric has no lowered targets.
-    pub(super) fn push_cloud(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
-        let supplies = self.pair.supply.iter().map(|mass| (mass / query.total()) as f32);
-        if index.indexed.targets.is_none() {
-            return false;
-        }
-        let (width, costs) = self.problem.push_all(supplies);
-        let columns = &index.columns[index.entries_of(row)];
-        self.distances.write_rows(&index.indexed, columns, width, costs)
-    }
-
-    /// Finds duals of the query's points, to be averaged with those of each cloud.
-    pub(super) fn find_query_duals(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
-        let Self { net_distances, problem, potential, query_prices, .. } = self;
-        let reference = &index.reference;
-        if index.prices.is_some() {
-            reference.find_relaxed_duals(index, query, query_prices, net_distances, problem)?;
-        } else {
-            reference.find_duals(index.tabled(), query, net_distances, problem)?;
-        }
-        potential.set_own(query, problem.v.iter().copied());
-        Ok(())
-    }
-
-    /// Bounds the current pair by the duals of both measures, each made against the reference.
-    /// Their mean is feasible, and raised to the limit it bounds better than either alone (jets:
-    /// 123 candidates remain to be swept, 212 with the cloud's alone, 322 with the query's; cells
-    /// in R¹⁰: 51, 144 and 117).
-    pub(super) fn bound_by_both(&mut self, index: &Index, row: usize) -> f64 {
-        let own = &index.own_duals[index.entries_of(row)];
-        let Self { problem, pair, potential, .. } = self;
-        // The store, if there is one, is last and has dual 0.
-        problem.v.fill(0.0);
-        problem.v[..potential.own.len()].copy_from_slice(&potential.own);
-        problem.leave_out_empty_targets();
-        problem.set_sources();
-        for (u, own) in problem.u.iter_mut().zip(own.iter().chain([&0.0])) {
-            *u = 0.5 * (*u + own);
-        }
-        problem.bound_by_sources(&pair.supply, &pair.demand)
-    }
-}
-
-/// Rounds up to single precision, by more than the conversion may lose.
-fn above(x: f64) -> f32 {
-    (x * (1.0 + 1e-6)) as f32 + f32::MIN_POSITIVE
 }
 
 /// Checks whether these are clouds: measures with coordinates on contiguous points of their own,
@@ -546,10 +456,7 @@ fn points_with_mass(
         (first - row.masses().len()..first).zip(row.masses().iter().copied())
     });
     let renumbered = Measures::from_rows_or_empty(with_mass.len().max(1), rows)?;
-    let renumbered = match measures.names() {
-        Some(names) => renumbered.with_names(names.to_vec())?,
-        None => renumbered,
-    };
+    let renumbered = renumbered.with_optional_names(measures.names().map(<[String]>::to_vec))?;
     let metric = if with_mass.is_empty() {
         metric.one_point()?
     } else {
@@ -561,14 +468,6 @@ fn points_with_mass(
 /// Selects the prices of the points with mass.
 fn of_points_with_mass(prices: &[f64], measures: &Measures) -> Vec<f64> {
     measures.iter().flat_map(|row| row.support()).map(|&point| prices[point as usize]).collect()
-}
-
-/// Concatenates clouds, on the points of both.
-fn one_after_the_other(a: &Measures, b: &Measures) -> Result<Measures> {
-    let first = a.entries();
-    let rows = a.iter().map(|row| (0, row)).chain(b.iter().map(|row| (first, row)));
-    let rows = rows.map(|(first, row)| row.iter().map(move |(at, mass)| (first + at, mass)));
-    Measures::from_rows_or_empty((first + b.entries()).max(1), rows)
 }
 
 /// Puts two measures, each with the metric of its points, on the points of both.

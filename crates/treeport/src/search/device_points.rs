@@ -3,7 +3,7 @@
 use crate::metric::kernels::formulas::Formula;
 use crate::metric::kernels::frame::Frame;
 use crate::metric::{GroundMetric, PointMetric};
-use crate::rounding::TOTALS;
+use crate::numeric::rounding::TOTALS;
 
 /// Points in single precision, and what their costs lose.
 #[derive(Clone, Debug)]

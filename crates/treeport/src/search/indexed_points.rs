@@ -5,9 +5,9 @@
 //! than the used ones. Bounds use distances in single precision, rounded down, in a unit of about
 //! the typical distance.
 
-use crate::measure::Measures;
-use crate::metric::{GroundMetric, LoweredTable, LoweredTargets, lowered};
-use crate::units::power_of_two;
+use crate::measures::Measures;
+use crate::metric::{GroundMetric, LoweredTable, LoweredTargets};
+use crate::numeric::scale::power_of_two;
 
 /// Marks a point without a column.
 pub(super) const NO_COLUMN: u32 = u32::MAX;
@@ -20,8 +20,9 @@ const MOST_TABLE_UNIT: f64 = (1u64 << 60) as f64;
 #[derive(Debug)]
 pub(super) struct IndexedPoints {
     pub(super) metric: GroundMetric,
-    /// Point of every column, and column of every point.
+    /// Point of every column.
     pub(super) points: Vec<u32>,
+    /// Column of every point, or [`NO_COLUMN`].
     pub(super) column_of: Vec<u32>,
     /// Number of columns that the collection uses; these come first.
     pub(super) used: usize,
@@ -29,7 +30,7 @@ pub(super) struct IndexedPoints {
     pub(super) unit: f64,
     /// Potentials are extended by a search of the graph. Decided once, because a metric may cache
     /// all distances later.
-    searched: bool,
+    pub(super) by_search: bool,
     /// Coordinates of the columns in single precision, if the metric supports it.
     pub(super) targets: Option<LoweredTargets>,
 }
@@ -67,9 +68,9 @@ impl IndexedPoints {
     ) -> Self {
         let mut column_of = vec![NO_COLUMN; metric.points()];
         points.iter().zip(0..).for_each(|(&point, at)| column_of[point as usize] = at);
-        let searched = metric.is_searched() || metric.is_indexed();
+        let by_search = metric.is_searched() || metric.is_indexed();
         let targets = LoweredTargets::new(metric, &points, unit);
-        Self { metric: metric.clone(), points, column_of, used, unit, searched, targets }
+        Self { metric: metric.clone(), points, column_of, used, unit, by_search, targets }
     }
 
     /// Moves the points to a metric with additional points at the end.
@@ -84,21 +85,11 @@ impl IndexedPoints {
         *self = Self::with_order(&self.metric, points, used, self.unit);
     }
 
-    /// Checks whether potentials are extended by a search of the graph.
-    pub(super) fn by_search(&self) -> bool {
-        self.searched
-    }
-
     /// All distances in single precision, if the metric is a table of moderate size. `None` if an
     /// outlier has made the table's unit so large that typical distances underflow.
     pub(super) fn lowered_table(&self) -> Option<&LoweredTable> {
         let table = self.metric.lowered_square(usize::MAX)?;
         (table.unit() / self.unit < MOST_TABLE_UNIT).then_some(table)
-    }
-
-    /// Converts a distance to units in single precision, rounded down.
-    pub(super) fn lowered(&self, distance: f64) -> f32 {
-        lowered(distance, self.unit)
     }
 
     /// Estimated time of a distance, in nanoseconds of a reference machine.

@@ -17,8 +17,8 @@
 //!
 //! [`Index::nearest`] and [`Index::radius`] answer queries, [`Index::graph`] finds the neighbors of
 //! all measures of the collection, [`Index::add`] and [`Index::remove`] change it.
-//! [`Index::of_clouds`] indexes measures with their own points, and [`nearest_in_parts`] searches
-//! several indexes.
+//! [`Index::of_clouds`] indexes measures with their own points, and [`PartSearch`] searches several
+//! indexes.
 //!
 //! # How it works
 //! Every candidate has a lower bound of its distance, the value of a feasible dual. The search is
@@ -41,20 +41,21 @@
 //! query. Bounds are in single precision and never above the exact value (see
 //! `solve::single_problem` and `potentials`). Level 4 uses double precision.
 //!
-//! Levels 2 and 3 may run elsewhere for many pairs at once: [`Index::likely`] lists the pairs, and
-//! [`Index::nearest_given`] takes their bounds (`given`).
+//! Levels 2 and 3 may run elsewhere for many pairs at once: `Index::likely` lists the pairs, and
+//! `Index::nearest_given` takes their bounds (`external_bounds`).
 
 mod build;
 mod candidates;
+mod cloud_levels;
 #[cfg(test)]
 mod cloud_tests;
 mod clouds;
 mod device_points;
+mod external_bounds;
 #[cfg(feature = "io")]
 mod file;
-mod given;
 mod indexed_points;
-mod labels;
+mod names;
 mod net;
 #[cfg(doc)]
 pub mod notes;
@@ -67,33 +68,41 @@ mod potentials;
 mod query;
 mod query_distances;
 mod remove;
+mod shared_bounds;
 mod solved_pairs;
+mod stretch;
 mod tabulate;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use crate::accuracy::{Accuracy, Question};
+use crate::accuracy::{Accuracy, PROOF_TOLERANCE, Question};
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::progress::tasks::SEARCHING;
 use crate::progress::{Counter, Progress};
-use crate::steps::SEARCHING;
+use crate::tools::parallel;
 pub use clouds::MeasureSet;
+#[doc(hidden)]
 pub use device_points::DevicePoints;
+#[doc(hidden)]
+#[allow(deprecated, reason = "former names")]
+pub use external_bounds::{Asking, ExternalBounds, GivenBounds, QuerySource};
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
-pub use given::{Asking, GivenBounds};
 use indexed_points::IndexedPoints;
-pub use parts::{PartSearch, nearest_in_parts};
+pub use parts::PartSearch;
 use penalties::Prices;
 use potential_table::PotentialTable;
 use potentials::Reference;
-use query::{SearchEnd, SearchRequest, Searcher};
+use query::{AdaptRequest, SearchEnd, SearchRequest, Searcher};
 use solved_pairs::SolvedPairs;
+use stretch::Stretch;
 
 /// Options for building an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,8 +137,8 @@ const RECALL_QUERIES: usize = 64;
 /// The neighbors of one query.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Neighbors {
-    /// Numbers of measures and their computed distances, certified to 10⁻⁹, in ascending order;
-    /// ties by number.
+    /// Numeric IDs of measures and their computed distances, certified to 10⁻⁹, in ascending order;
+    /// ties go to the smaller ID.
     pub found: Vec<(usize, f64)>,
     /// Lower bound of the distance of every measure that is not listed; infinite if all are.
     pub bound: f64,
@@ -148,7 +157,23 @@ pub struct Steps {
     pub exact: usize,
 }
 
+impl Steps {
+    fn add(&mut self, more: &Self) {
+        self.transformed += more.transformed;
+        self.swept.iter_mut().zip(more.swept).for_each(|(count, more)| *count += more);
+        self.exact += more.exact;
+    }
+}
+
 impl Neighbors {
+    /// Returns whether the bound proves that nothing else is nearer than the last neighbor: always
+    /// in exact searches, and otherwise where all other bounds are large enough.
+    ///
+    /// Distances are those of the accuracy of the search, certified to 10⁻⁹.
+    pub fn is_proved(&self) -> bool {
+        self.found.last().is_none_or(|last| self.bound >= last.1 * (1.0 - PROOF_TOLERANCE))
+    }
+
     fn sort(&mut self) {
         self.found.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     }
@@ -161,16 +186,18 @@ pub struct Index {
     /// For clouds, the points at which potentials are tabulated, those of the reference first.
     net: Option<IndexedPoints>,
     measures: Measures,
-    /// Number of each measure, ascending; numbers of removed measures are not reused.
+    /// Numeric ID of each measure, ascending; IDs of removed measures are not reused.
     numbers: Vec<usize>,
+    /// Numeric ID of the next added measure.
     next_number: usize,
     reference: Reference,
-    /// First entry of each measure. `columns`, `masses` (normalized to a total of 1) and
-    /// `own_duals` have one value per entry; `own_duals` is empty for measures on shared points
-    /// without potentials.
+    /// First entry of each measure, then the end of the last.
     start: Vec<usize>,
+    /// Column of every entry.
     columns: Vec<u32>,
+    /// Mass of every entry, normalized to a total of 1 for each measure.
     masses: Vec<f32>,
+    /// Dual value of every entry; empty for measures on shared points without potentials.
     own_duals: Vec<f32>,
     /// Potentials of all measures, or empty.
     potentials: PotentialTable,
@@ -181,6 +208,8 @@ pub struct Index {
     /// The potential of the query is used even if measures have their own.
     by_query: bool,
     options: IndexOptions,
+    /// Factors of approximate searches, once measured.
+    stretch: OnceLock<Stretch>,
 }
 
 impl Index {
@@ -240,7 +269,7 @@ impl Index {
     ///
     /// # Errors
     /// Queries on other points or of another total mass; an accuracy that searches do not support;
-    /// not enough memory; a pair that cannot be solved; [`Error::Cancelled`] if `progress`, which
+    /// not enough memory; a pair that cannot be solved; [`Error::Canceled`] if `progress`, which
     /// counts queries, requests a stop.
     pub fn nearest<'q>(
         &self,
@@ -250,6 +279,39 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         self.search_for(queries.into(), self.request(SearchEnd::Count(k), accuracy), progress)
+    }
+
+    /// Finds near measures of every query within about this time for each: the `k` best of those
+    /// solved by then, or the `k` that seem nearest if fewer were solved. Their distances are exact;
+    /// a list is proved where its last distance is at most [`Neighbors::bound`].
+    ///
+    /// Results depend on the speed of the machine.
+    ///
+    /// # Errors
+    /// Errors of [`nearest`](Self::nearest).
+    ///
+    /// # Example
+    /// ```
+    /// use std::time::Duration;
+    /// use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::unit_masses(3, [0, 1, 2])?;
+    /// let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent)?;
+    /// let time = Duration::from_millis(20);
+    /// let found = index.nearest_in(time, &measures, 1, Accuracy::EXACT, &silent)?;
+    /// assert_eq!(found[2].found, [(2, 0.0)]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn nearest_in<'q>(
+        &self,
+        time: Duration,
+        queries: impl Into<MeasureSet<'q>>,
+        k: usize,
+        accuracy: Accuracy,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        let request = self.request(SearchEnd::Count(k), accuracy);
+        self.search_for(queries.into(), SearchRequest { time: Some(time), ..request }, progress)
     }
 
     /// Finds all measures within a distance of every query, the distance included (a range query).
@@ -262,24 +324,24 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
-        self.search_for(queries.into(), asked, progress)
+        let request = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        self.search_for(queries.into(), request, progress)
     }
 
     /// Resolves the queries and finds their neighbors.
     fn search_for(
         &self,
         queries: MeasureSet<'_>,
-        asked: SearchRequest<'_>,
+        request: SearchRequest<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         let resolved = self.resolved(queries)?;
-        let (measures, asked) = (resolved.measures, resolved.asked(asked));
-        self.search(measures, 0..measures.len(), asked, false, None, progress)
+        let (measures, request) = (resolved.measures, resolved.complete(request));
+        self.search(measures, 0..measures.len(), request, false, &|_, _| (), progress)
     }
 
-    /// Finds the `k` nearest others of every measure of the collection, by number; removed measures
-    /// have none.
+    /// Finds the `k` nearest other measures of every measure of the collection, in the order of
+    /// their numeric IDs; removed measures have none.
     ///
     /// # Errors
     /// Errors of [`nearest`](Self::nearest).
@@ -325,8 +387,8 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
-        self.search_own(rows, asked, progress)
+        let request = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        self.search_own(rows, request, progress)
     }
 
     /// Creates a request for a search among all measures.
@@ -339,9 +401,11 @@ impl Index {
             rounds: self.rounds,
             by_query: self.by_query,
             solved: None,
-            others: None,
+            query_metric: None,
             prices: None,
-            given: &[],
+            external: &[],
+            time: None,
+            stretch: Stretch::NONE,
         }
     }
 
@@ -349,7 +413,7 @@ impl Index {
     fn search_own(
         &self,
         numbers: Range<usize>,
-        asked: SearchRequest<'_>,
+        request: SearchRequest<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         let measures = self.next_number;
@@ -361,8 +425,8 @@ impl Index {
         memory::check(step, bytes, "ask for some rows at a time")?;
         // The pairs that one measure has solved, for the other.
         let solved = SolvedPairs::default();
-        let asked = SearchRequest { solved: Some(&solved), ..asked };
-        self.search(&self.measures, numbers, asked, true, None, progress)
+        let request = SearchRequest { solved: Some(&solved), ..request };
+        self.search(&self.measures, numbers, request, true, &|_, _| (), progress)
     }
 
     /// Estimates the share of the exact `k` nearest that [`Accuracy::Approximate`] finds, with some
@@ -372,17 +436,20 @@ impl Index {
     /// Errors of [`nearest`](Self::nearest).
     pub fn expected_recall(&self, k: usize, progress: &Progress<'_>) -> Result<f64> {
         let step = self.len().div_ceil(RECALL_QUERIES).max(1);
-        let some: Vec<usize> = (0..self.len()).step_by(step).collect();
+        // Between the measures whose searches set the factors.
+        let some: Vec<usize> = (step / 2..self.len()).step_by(step).collect();
+        let stretch = self.stretch(progress)?;
         let counter = Counter::new(SEARCHING, some.len(), progress);
         let recall = |searcher: &mut Searcher, at: usize| {
             let row = some[at];
             counter.add(1)?;
-            let mut ask = |accuracy| {
-                let asked = self.request(SearchEnd::Count(k), accuracy);
-                let asked = SearchRequest { skipped: Some(row), ..asked };
-                searcher.search(self, &self.measures.row(row), asked, &counter)
+            let mut ask = |accuracy, stretch| {
+                let request = self.request(SearchEnd::Count(k), accuracy);
+                let request = SearchRequest { skipped: Some(row), stretch, ..request };
+                searcher.search(self, &self.measures.row(row), request, &counter)
             };
-            let (best, found) = (ask(Accuracy::EXACT)?, ask(Accuracy::Approximate)?);
+            let (best, found) =
+                (ask(Accuracy::EXACT, Stretch::NONE)?, ask(Accuracy::Approximate, stretch)?);
             let right = found.found.iter().filter(|a| best.found.iter().any(|b| a.0 == b.0));
             Ok((right.count(), best.found.len()))
         };
@@ -392,30 +459,30 @@ impl Index {
     }
 
     /// Finds the neighbors of some queries. With `own`, they are measures of the collection, by
-    /// number, and exclude themselves. `given` returns bounds computed elsewhere for a query.
-    fn search<'g>(
+    /// number, and exclude themselves. `adapt` completes the request of a query.
+    fn search<'r>(
         &self,
         queries: &Measures,
         rows: Range<usize>,
-        asked: SearchRequest<'_>,
+        request: SearchRequest<'r>,
         own: bool,
-        given: Option<&(dyn Fn(usize) -> &'g [(usize, f64)] + Sync)>,
+        adapt: &AdaptRequest<'r>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        asked.accuracy.check_for(Question::Search)?;
+        request.accuracy.check_for(Question::Search)?;
+        let stretch = self.stretch_for(request.accuracy, progress)?;
+        let request = SearchRequest { stretch, ..request };
         let counter = Counter::new(SEARCHING, rows.len(), progress);
-        let one = |searcher: &mut Searcher, number: usize| {
+        let one = |searcher: &mut Searcher, at: usize| {
+            let number = rows.start + at;
             let row = if own { self.row_of(number) } else { Some(number) };
-            let Some(row) = row else {
-                return Ok(Neighbors::none());
-            };
-            let given = given.map_or(&[][..], |given| given(number));
-            let asked = SearchRequest { skipped: own.then_some(row), given, ..asked };
-            let found = searcher.search(self, &queries.row(row), asked, &counter)?;
+            let Some(row) = row else { return Ok(Neighbors::none()) };
+            let mut request = SearchRequest { skipped: own.then_some(row), ..request };
+            adapt(number, &mut request);
+            let found = searcher.search(self, &queries.row(row), request, &counter)?;
             counter.add(1)?;
             Ok(found)
         };
-        let one = |searcher: &mut Searcher, at: usize| one(searcher, rows.start + at);
         parallel::try_map_with(rows.len(), Searcher::default, one)
     }
 }

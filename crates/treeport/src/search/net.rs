@@ -8,41 +8,23 @@
 //! Cells are boxes of points; the cell with the largest mass times extent is cut in two at the mean
 //! of its widest axis, until there are K cells. O(n·dim·log K) if the cells have about equal mass.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::metric::GroundMetric;
+use crate::numeric::order::Total;
 
-/// A contiguous range of the points, with its axis of largest extent.
+/// A contiguous range of the points, with its axis of largest extent; the greatest is split next.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cell {
-    /// Range of the points in the list of all.
-    first: usize,
-    end: usize,
     /// Estimated loss if one point represents all: mass times extent.
-    loss: f64,
+    loss: Total,
+    /// Range of the points in the list of all.
+    first: Reverse<usize>,
+    end: usize,
     axis: usize,
-    mean: f64,
+    mean: Total,
 }
-
-impl Ord for Cell {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.loss.total_cmp(&other.loss).then(other.first.cmp(&self.first))
-    }
-}
-
-impl PartialOrd for Cell {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Cell {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Cell {}
 
 /// Returns at most `most` points of a metric with coordinates, the one nearest to the middle of
 /// each cell. There are fewer if points coincide, and none without coordinates. `mass` has one
@@ -53,20 +35,18 @@ pub(super) fn centers(metric: &GroundMetric, mass: &[f64], most: usize) -> Vec<u
     let cell = |points: &[u32], first: usize, end: usize| {
         let (axis, extent, mean) = widest(dim, vectors, mass, &points[first..end]);
         let all: f64 = points[first..end].iter().map(|&p| mass[p as usize]).sum();
-        Cell { first, end, loss: all * extent, axis, mean }
+        Cell { loss: Total(all * extent), first: Reverse(first), end, axis, mean: Total(mean) }
     };
     let mut cells = BinaryHeap::from([cell(&points, 0, mass.len())]);
-    while cells.len() < most {
-        if cells.peek().is_none_or(|cell| cell.loss <= 0.0) {
-            break;
-        }
-        let Some(Cell { first, end, axis, mean, .. }) = cells.pop() else { break };
-        let cut = first + partition(&mut points[first..end], |p| vectors[p * dim + axis] <= mean);
+    while cells.len() < most && cells.peek().is_some_and(|cell| cell.loss.0 > 0.0) {
+        let Some(Cell { first: Reverse(first), end, axis, mean, .. }) = cells.pop() else { break };
+        let is_low = |point: usize| vectors[point * dim + axis] <= mean.0;
+        let cut = first + partition(&mut points[first..end], is_low);
         cells.extend([cell(&points, first, cut), cell(&points, cut, end)]);
     }
     let mut cells = cells.into_vec();
-    cells.sort_by_key(|cell| cell.first);
-    let center = |cell: &Cell| middle(dim, vectors, mass, &points[cell.first..cell.end]);
+    cells.sort_by_key(|cell| cell.first.0);
+    let center = |cell: &Cell| middle(dim, vectors, mass, &points[cell.first.0..cell.end]);
     cells.iter().filter_map(center).collect()
 }
 

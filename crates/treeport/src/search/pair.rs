@@ -2,7 +2,7 @@
 
 use super::Index;
 use super::indexed_points::NO_COLUMN;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::solve::sides::{balance_totals, rescaling};
 
 /// Supplies and demands of a pair after shared mass is removed: the measure's entries with excess
@@ -13,10 +13,11 @@ pub(super) struct QueryPair {
     slot_at: Vec<u32>,
     /// Columns whose slot is not 0.
     slotted: Vec<u32>,
-    /// Entries of the measure that are sources, with their supplies; the demand of each point of
-    /// the query.
+    /// Entries of the measure that are sources.
     pub(super) entries: Vec<usize>,
+    /// Supply of each of these entries.
     pub(super) supply: Vec<f64>,
+    /// Demand of each point of the query.
     pub(super) demand: Vec<f64>,
 }
 

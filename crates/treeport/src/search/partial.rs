@@ -11,7 +11,7 @@ use super::Index;
 use super::candidates::{Candidate, safe};
 use super::query::{SearchEnd, Searcher};
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::solve::single_problem::proved_bound;
 
 /// Minimum number of points whose unknown distances are computed at once: a tile of the kernel.
@@ -142,7 +142,8 @@ mod tests {
                 let index = index_of(&metric, &measures, None);
                 let query = query.row(0);
                 let mut searcher = Searcher::default();
-                let shared = searcher.shared_bounds(&index, &query).unwrap();
+                let request = index.request(SearchEnd::Count(1), crate::Accuracy::EXACT);
+                let shared = searcher.all_bounds(&index, &query, &request).unwrap();
                 searcher.pair.begin(&index, &query);
                 let some = (0..index.indexed.used as u32).filter(|&at| known[at as usize]);
                 searcher.distances.add(&index.indexed, some).unwrap();
@@ -151,7 +152,7 @@ mod tests {
                         Problem::new(&metric, &query, &measures.row(row)).value(&silent).unwrap();
                     let before = f64::from(shared[row].max(0.0)) * index.indexed.unit;
                     let mut candidate =
-                        Candidate { bound: before, row: row as u32, at: 0, step: SHARED };
+                        Candidate { bound: before, key: before, row: row as u32, at: 0, step: SHARED };
                     if !searcher.pair.set_pair(&index, &query, row) {
                         continue;
                     }

@@ -7,12 +7,12 @@
 //!
 //! Once k neighbors are known, no part needs to search beyond the distance of the k-th. What a part
 //! omits for that reason is farther than k others, so the list does not depend on the order of the
-//! parts; only the bound and the steps may. Searching 1 part, then 1, 2, 4, 8, … at a time, as many
-//! as are done, takes about k·(1 + log₂ P) neighbors of P parts instead of k·P: doubling the
-//! measures seen replaces about half of the k nearest.
+//! parts; only the bound and the steps may. Asking 1 part, then 1, 2, 4, 8, … at a time, as many as
+//! are done, takes about k·(1 + log₂ P) neighbors of P parts instead of k·P: doubling the measures
+//! seen replaces about half of the k nearest.
 //!
 //! ```
-//! use treeport::search::{PartSearch, nearest_in_parts};
+//! use treeport::search::PartSearch;
 //! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
 //! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
 //! let part = |rows: &[f64]| {
@@ -20,48 +20,22 @@
 //! };
 //! let parts = [part(&[1.0, 0.0, 0.0])?, part(&[0.5, 0.5, 0.0, 0.0, 0.0, 1.0])?];
 //! let query = Measures::from_dense(3, &[0.0, 1.0, 0.0])?;
-//! let found = nearest_in_parts(&[&parts[0], &parts[1]], &query, 2, Accuracy::EXACT, &silent)?;
-//! assert_eq!(found[0].found, [(1, 0.5), (0, 1.0)]);
-//! // One after the other, so that only one has to be in memory.
 //! let mut search = PartSearch::nearest(&query, 2, Accuracy::EXACT)?;
 //! for part in &parts {
-//!     search.ask(&[part], &silent)?;
+//!     search.ask(&[part], &silent)?; // one after the other: only one has to be in memory
 //! }
-//! assert_eq!(search.finish()[0].found, found[0].found);
+//! assert_eq!(search.finish()[0].found, [(1, 0.5), (0, 1.0)]);
 //! # Ok::<(), treeport::Error>(())
 //! ```
 
-use super::query::{SearchEnd, SearchRequest, Searcher};
+use super::query::{AdaptRequest, SearchEnd, SearchRequest, Searcher};
 use super::{Index, MeasureSet, Neighbors};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::progress::tasks::SEARCHING;
 use crate::progress::{Counter, Progress};
-use crate::steps::SEARCHING;
-
-/// Finds the `k` nearest measures of every query among all parts, as a single index of all of them
-/// does. Numbers continue from part to part.
-///
-/// # Errors
-/// Errors of [`Index::nearest`]; parts with different ground metrics.
-pub fn nearest_in_parts<'q>(
-    parts: &[&Index],
-    queries: impl Into<MeasureSet<'q>>,
-    k: usize,
-    accuracy: Accuracy,
-    progress: &Progress<'_>,
-) -> Result<Vec<Neighbors>> {
-    let mut search = PartSearch::nearest(queries, k, accuracy)?;
-    let mut rest = parts;
-    while !rest.is_empty() {
-        let asked = parts.len() - rest.len();
-        let wave;
-        (wave, rest) = rest.split_at(rest.len().min(asked.max(1)));
-        search.ask(wave, progress)?;
-    }
-    Ok(search.finish())
-}
+use crate::tools::parallel;
 
 /// A search over the parts of a collection, some at a time.
 #[derive(Debug)]
@@ -73,8 +47,9 @@ pub struct PartSearch<'a> {
     metric: Option<GroundMetric>,
     /// Relaxation of the first part: whether it is relaxed, and its penalty.
     prices: Option<(bool, Option<f64>)>,
-    /// Number of parts searched, and the number of the first measure of the next one.
+    /// Number of parts searched.
     parts: usize,
+    /// Numeric ID of the first measure of the next part.
     next_number: usize,
     /// Merged results for every query.
     found: Vec<Neighbors>,
@@ -109,8 +84,8 @@ impl<'a> PartSearch<'a> {
     }
 
     /// Searches the next parts, in parallel over parts and queries; the result does not depend on
-    /// the number of threads. All use the limits known before the call. Returns the number of the
-    /// first measure of these parts.
+    /// the number of threads. All use the limits known before the call. Returns the numeric ID of
+    /// the first measure of these parts.
     ///
     /// # Errors
     /// Errors of [`Index::nearest`]; a part with another ground metric than the first. No result is
@@ -129,13 +104,16 @@ impl<'a> PartSearch<'a> {
         self.metric = first.cloned();
         let (first, queries) = (self.next_number, self.queries.len());
         let limits: Vec<f64> = (0..queries).map(|query| self.limit(query)).collect();
+        let factors = parts.iter().map(|index| index.stretch_for(self.accuracy, progress));
+        let factors = factors.collect::<Result<Vec<_>>>()?;
         let counter = Counter::new(SEARCHING, parts.len() * queries, progress);
         let one = |searcher: &mut Searcher, at: usize| {
             let (index, query) = (parts[at / queries], at % queries);
-            let resolved = &resolved[at / self.queries.len()];
-            let asked = resolved.asked(index.request(self.end, self.accuracy));
-            let asked = SearchRequest { limit: limits[query], ..asked };
-            let found = searcher.search(index, &resolved.measures.row(query), asked, &counter)?;
+            let resolved = &resolved[at / queries];
+            let request = resolved.complete(index.request(self.end, self.accuracy));
+            let (limit, stretch) = (limits[query], factors[at / queries]);
+            let request = SearchRequest { limit, stretch, ..request };
+            let found = searcher.search(index, &resolved.measures.row(query), request, &counter)?;
             counter.add(1)?;
             Ok(found)
         };
@@ -214,16 +192,9 @@ impl Index {
                 found: limits.len().to_string(),
             });
         }
-        accuracy.check_for(Question::Search)?;
-        let asked = resolved.asked(self.request(SearchEnd::Count(k), accuracy));
-        let counter = Counter::new(SEARCHING, queries.len(), progress);
-        let one = |searcher: &mut Searcher, query: usize| {
-            let asked = SearchRequest { limit: limits[query], ..asked };
-            let found = searcher.search(self, &queries.row(query), asked, &counter)?;
-            counter.add(1)?;
-            Ok(found)
-        };
-        parallel::try_map_with(queries.len(), Searcher::default, one)
+        let request = resolved.complete(self.request(SearchEnd::Count(k), accuracy));
+        let adapt: &AdaptRequest<'_> = &|query, request| request.limit = limits[query];
+        self.search(queries, 0..queries.len(), request, false, adapt, progress)
     }
 }
 
@@ -248,15 +219,12 @@ impl Neighbors {
         let left_out = self.found.get(k).map_or(f64::INFINITY, |next| next.1);
         self.bound = self.bound.min(other.bound).min(left_out);
         self.found.truncate(k);
-        self.steps.transformed += other.steps.transformed;
-        let swept = self.steps.swept.iter_mut().zip(other.steps.swept);
-        swept.for_each(|(count, more)| *count += more);
-        self.steps.exact += other.steps.exact;
+        self.steps.add(&other.steps);
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::{index_of, metrics, some_measures};
@@ -283,6 +251,23 @@ mod tests {
         measures.followed_by(measures).unwrap()
     }
 
+    /// Searches 1 part, then 1, 2, 4, … at a time.
+    pub(in crate::search) fn nearest_in_parts<'q>(
+        parts: &[&Index],
+        queries: impl Into<MeasureSet<'q>>,
+        k: usize,
+    ) -> Result<Vec<Neighbors>> {
+        let mut search = PartSearch::nearest(queries, k, Accuracy::EXACT)?;
+        let (mut asked, mut rest) = (0, parts);
+        while let Some(wave) =
+            rest.split_off(..rest.len().min(asked.max(1))).filter(|w| !w.is_empty())
+        {
+            asked += wave.len();
+            search.ask(wave, &silent)?;
+        }
+        Ok(search.finish())
+    }
+
     /// Searches part by part.
     fn one_by_one(parts: &[Index], mut search: PartSearch<'_>) -> Vec<Neighbors> {
         for part in parts {
@@ -306,7 +291,7 @@ mod tests {
                 let expected = whole.nearest(&queries, k, Accuracy::EXACT, &silent).unwrap();
                 let parts = cut(&metric, &measures, &cuts);
                 let all: Vec<&Index> = parts.iter().collect();
-                let waves = nearest_in_parts(&all, &queries, k, Accuracy::EXACT, &silent).unwrap();
+                let waves = nearest_in_parts(&all, &queries, k).unwrap();
                 let search = PartSearch::nearest(&queries, k, Accuracy::EXACT).unwrap();
                 let by_one = one_by_one(&parts, search);
                 let mut search = PartSearch::nearest(&queries, k, Accuracy::EXACT).unwrap();
@@ -389,7 +374,7 @@ mod tests {
         let queries = Measures::from_rows(60, (1_000..1_003).map(row)).unwrap().normalized();
         let parts = cut(&metric, &measures, &[50, 100, 150, 200, 250, 300, 350]);
         let all: Vec<&Index> = parts.iter().collect();
-        let ask = || nearest_in_parts(&all, &queries, 5, Accuracy::EXACT, &silent).unwrap();
+        let ask = || nearest_in_parts(&all, &queries, 5).unwrap();
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let one = pool(1).install(ask);
         assert_eq!(one, pool(3).install(ask));
@@ -446,9 +431,6 @@ mod tests {
         assert!(PartSearch::radius(&heavy, -1.0).is_err());
         let limits = parts[0].nearest_within(&measures, 1, &[], Accuracy::EXACT, &silent);
         assert!(matches!(limits, Err(Error::Shape { .. })));
-        assert!(
-            nearest_in_parts(&[], &measures, 1, Accuracy::EXACT, &silent).unwrap()[0]
-                == Neighbors::none()
-        );
+        assert!(nearest_in_parts(&[], &measures, 1).unwrap()[0] == Neighbors::none());
     }
 }

@@ -13,10 +13,10 @@ use super::potentials::Reference;
 use super::query::{Query, Searcher};
 use super::query_distances::QueryDistances;
 use crate::clouds::Clouds;
-use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
+use crate::error::{Error, Result, show_number};
+use crate::measures::{Measure, Measures};
 use crate::metric::{GroundMetric, lowered};
-use crate::rounding::single;
+use crate::numeric::rounding::single;
 use crate::solve::sides::precedes;
 use crate::solve::single_problem::SingleProblem;
 use crate::solve::{Problem, relax};
@@ -69,6 +69,7 @@ pub(super) fn prices_of(
     metric: &GroundMetric,
     same: Option<f64>,
 ) -> Result<Option<Vec<f64>>> {
+    clouds.check_without_essential()?;
     let own = match metric.point_metric() {
         Some(kind) => clouds.penalties(kind.with_optional_period(metric.period().cloned()))?,
         None => None,
@@ -79,7 +80,7 @@ pub(super) fn prices_of(
         (None, Some(same)) => {
             relax::check(&[same], 1).map_err(|_| Error::BadOption {
                 option: "penalty",
-                value: same.to_string(),
+                value: show_number(same),
                 expected: "it must be finite and at least 0",
             })?;
             Ok(Some(vec![same; clouds.points()]))
@@ -97,9 +98,9 @@ pub(super) fn relaxed_value(
     prices: &Prices,
     other: &Measure<'_>,
 ) -> Result<f64> {
-    let Query { index, measure, asked, counter } = *query;
-    let (own, of_query) = (&index.indexed.metric, asked.prices.unwrap_or(&prices.of_columns));
-    let others = asked.others.unwrap_or(own);
+    let Query { index, measure, request, counter } = *query;
+    let (own, of_query) = (&index.indexed.metric, request.prices.unwrap_or(&prices.of_columns));
+    let others = request.query_metric.unwrap_or(own);
     let at = |prices: &[f64], of: &Measure<'_>| -> Vec<f64> {
         of.support().iter().map(|&point| prices[point as usize]).collect()
     };

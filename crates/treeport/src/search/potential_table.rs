@@ -7,9 +7,9 @@
 
 use crate::error::Result;
 use crate::memory;
-use crate::parallel;
-use crate::rounding::single;
-use crate::wide::for_wide_registers;
+use crate::numeric::rounding::single;
+use crate::numeric::wide_registers::for_wide_registers;
+use crate::tools::parallel;
 
 /// Measures per block: 4 KiB of a row. The last block may have fewer.
 pub(super) const BLOCK: usize = 2048;
@@ -23,9 +23,11 @@ pub(super) struct PotentialTable {
     /// Blocks of rows, one per column of the indexed points, with one value per measure of the
     /// block.
     pub(super) blocks: Vec<Vec<u16>>,
-    /// For every measure the value of step 0, the step, and Σ ρφ rounded down.
+    /// Value of step 0 of every measure.
     pub(super) base: Vec<f32>,
+    /// Size of a step of every measure.
     pub(super) step: Vec<f32>,
+    /// Σ ρφ of every measure, rounded down.
     pub(super) constant: Vec<f32>,
 }
 
@@ -109,12 +111,8 @@ impl PotentialTable {
             for &(column, mass) in query {
                 add(&block[column as usize * columns..][..columns], mass, sums);
             }
-            let scales = Scales {
-                base: &self.base[first..end],
-                step: &self.step[first..end],
-                constant: &self.constant[first..end],
-            };
-            finish(&scales, total, roundings, sums);
+            let (base, step) = (&self.base[first..end], &self.step[first..end]);
+            finish(base, step, &self.constant[first..end], total, roundings, sums);
         }
         for (out, beyond) in out.iter_mut().zip(beyond) {
             *out += beyond - roundings * (out.abs() + beyond.abs());
@@ -122,17 +120,11 @@ impl PotentialTable {
     }
 }
 
-/// Scales of the measures of a block.
-pub(super) struct Scales<'a> {
-    base: &'a [f32],
-    step: &'a [f32],
-    constant: &'a [f32],
-}
-
 for_wide_registers! {
     /// Converts sums of steps to bounds, lowered by the possible rounding.
-    finish, finish_wide, (of: &Scales<'_>, total: f32, roundings: f32, sums: &mut [f32]), {
-        let scales = of.base.iter().zip(of.step).zip(of.constant);
+    finish, finish_wide,
+    (base: &[f32], step: &[f32], constant: &[f32], total: f32, roundings: f32, sums: &mut [f32]), {
+        let scales = base.iter().zip(step).zip(constant);
         for (sum, ((base, step), constant)) in sums.iter_mut().zip(scales) {
             let size = base.abs() + constant.abs() + step * STEPS;
             *sum = base * total + constant + step * *sum - roundings * size;

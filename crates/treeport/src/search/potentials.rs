@@ -14,9 +14,9 @@ use super::IndexOptions;
 use super::indexed_points::IndexedPoints;
 use super::query_distances::QueryDistances;
 use crate::error::Result;
-use crate::measure::{Measure, Measures};
+use crate::measures::{Measure, Measures};
 use crate::metric::GroundMetric;
-use crate::rounding::{lowered_once, single};
+use crate::numeric::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
 
 /// Sample of the mean of a collection, against which potentials are made.
@@ -28,31 +28,24 @@ pub(super) struct Reference {
     pub(super) scale: f32,
 }
 
-/// Regularizations of the sweeps against the reference, in typical distances, and sweeps for each.
+/// Regularizations ε of the sweeps against the reference, in mean distances of its points.
 const BLURS: [f32; 3] = [0.2, 0.1, 0.05];
+
+/// Number of sweeps for each of [`BLURS`].
 const SWEEPS: usize = 4;
 
 /// Maximum number of points of a reference.
 const MOST_POINTS: usize = 1 << 16;
 
 impl Reference {
-    /// Draws the reference of an index; its scale has to be set.
+    /// Draws the reference of an index from the mean of all measures by systematic sampling; its
+    /// scale has to be set.
     pub(super) fn for_index(
         metric: &GroundMetric,
         measures: &Measures,
         options: &IndexOptions,
     ) -> Self {
-        Self::draw(metric, measures, options.reference.clamp(1, MOST_POINTS))
-    }
-
-    /// Sets the scale of regularizations from the typical distance and the unit of distances.
-    pub(super) fn set_scale(&mut self, typical: f64, unit: f64) {
-        let scale = (0.8 * typical / unit) as f32;
-        self.scale = if scale.is_normal() { scale } else { 1.0 };
-    }
-
-    /// Draws `size` points of the mean of all measures by systematic sampling.
-    pub(super) fn draw(metric: &GroundMetric, measures: &Measures, size: usize) -> Self {
+        let size = options.reference.clamp(1, MOST_POINTS);
         let mut mean = vec![0.0; metric.points()];
         for measure in measures.iter() {
             measure.iter().for_each(|(point, mass)| mean[point] += mass / measure.total());
@@ -72,6 +65,12 @@ impl Reference {
             }
         }
         Self { points, mass, scale: 1.0 }
+    }
+
+    /// Sets the scale of regularizations from the typical distance and the unit of distances.
+    pub(super) fn set_scale(&mut self, typical: f64, unit: f64) {
+        let scale = (0.8 * typical / unit) as f32;
+        self.scale = if scale.is_normal() { scale } else { 1.0 };
     }
 
     /// Drops points whose columns are not in `columns`, and normalizes the remaining masses.
@@ -121,7 +120,7 @@ impl Reference {
     /// Sweeps against the reference and then raises the duals to the limit.
     pub(super) fn sweep(&self, problem: &mut SingleProblem) {
         for blur in BLURS {
-            problem.sweep(blur * self.scale, 1, SWEEPS);
+            problem.sweep(blur * self.scale, (1, SWEEPS), &|| true);
         }
         problem.set_targets();
         problem.set_sources();
@@ -158,11 +157,11 @@ impl Potential {
         measure: &Measure<'_>,
         distances: &mut QueryDistances,
     ) -> Result<()> {
-        if indexed.by_search() {
+        if indexed.by_search {
             self.extend_by_search(indexed, measure);
         } else {
             self.f.resize(indexed.used, 0.0);
-            distances.reach(indexed, &self.own, &mut self.f)?;
+            distances.c_transform(indexed, &self.own, &mut self.f)?;
             self.f.iter_mut().for_each(|f| *f = lowered_once(*f));
         }
         self.largest = self.f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));

@@ -6,34 +6,30 @@
 //! nearer. Ties go to the smaller number because unsolved candidates come before solved ones.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED, safe};
 use super::clouds;
-use super::given::bound_of;
-use super::indexed_points::NO_COLUMN;
+use super::external_bounds::bound_of;
 use super::pair::QueryPair;
 use super::partial::RaisedBounds;
 use super::penalties::{self, scale_of};
 use super::potentials::Potential;
 use super::query_distances::QueryDistances;
 use super::solved_pairs::SolvedPairs;
+use super::stretch::Stretch;
 use super::{Index, Neighbors, Steps};
 use crate::accuracy::Accuracy;
-use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::error::{Error, Result, show_number};
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
 use crate::progress::Counter;
-use crate::rounding::single;
 use crate::solve::sides::{precedes, rescaling};
 use crate::solve::single_problem::SingleProblem;
 use crate::solve::{Aim, Problem, Workspace};
 
 /// Maximum number of costs of a pair that is bounded before it is solved: 64 MiB.
 const MOST_COSTS: usize = 1 << 24;
-
-/// Maximum number of points of a query without a column for which measures are bounded by their own
-/// potentials: each such point takes a pass over the whole collection.
-const MOST_BEYOND: usize = 8;
 
 /// Maximum number of rounds of sweeps on a pair.
 pub(super) const ROUNDS: usize = 3;
@@ -44,8 +40,8 @@ const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)]
 /// Rounds of sweeps for clouds, which start with better duals.
 const SWEEPS_OF_CLOUDS: [&[(f32, usize)]; ROUNDS] = [&[(0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
-/// Maximum number of rounds of approximate searches; more hardly change the order.
-const ROUNDS_APPROXIMATE: usize = 2;
+/// Maximum number of rounds of approximate searches.
+const ROUNDS_APPROXIMATE: usize = 1;
 
 /// Stopping rule of a search.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +59,7 @@ impl SearchEnd {
             return Ok(Self::Radius(radius));
         }
         let expected = "a number, at least 0";
-        Err(Error::BadOption { option: "radius", value: radius.to_string(), expected })
+        Err(Error::BadOption { option: "radius", value: show_number(radius), expected })
     }
 
     /// Largest possible number of neighbors.
@@ -84,20 +80,21 @@ pub(super) struct Searcher {
     workspaces: [Workspace; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     pub(super) bounds: Vec<f32>,
-    /// `bounds` include those by the potential of the query; `own_bounds` then has those by the
-    /// measures' own potentials, if any.
-    bounded_by_query: bool,
+    /// Whether `bounds` include those by the potential of the query.
+    pub(super) bounded_by_query: bool,
+    /// If so, the bounds by the measures' own potentials, if any.
     pub(super) own_bounds: Vec<f32>,
     candidates: Candidates,
-    /// The query's points without a column, their masses, and their contributions to the bound of
-    /// every measure.
+    /// The query's points without a column.
     pub(super) points_beyond: Vec<u32>,
-    masses_beyond: Vec<f32>,
-    beyond: Vec<f32>,
+    /// Masses of these points.
+    pub(super) masses_beyond: Vec<f32>,
+    /// Contribution of these points to the bound of every measure.
+    pub(super) beyond: Vec<f32>,
     /// Columns and masses of the query's points, with a total mass of 1.
     pub(super) query_columns: Vec<(u32, f32)>,
     /// Distances from the query's points without a column.
-    distances_beyond: QueryDistances,
+    pub(super) distances_beyond: QueryDistances,
     /// Distances from the query's points to the net, if there is one.
     pub(super) net_distances: QueryDistances,
     /// Prices at the query's points, for relaxed problems.
@@ -110,6 +107,8 @@ pub(super) struct Searcher {
     duals: Vec<f32>,
     /// Distances of solved candidates.
     known: Vec<f64>,
+    /// If wanted, bounds of candidates with their rows and levels.
+    pub(super) refined_bounds: Option<Vec<(u32, u8, f64)>>,
 }
 
 /// Parameters of a search.
@@ -127,19 +126,26 @@ pub(super) struct SearchRequest<'a> {
     pub(super) by_query: bool,
     /// Pairs solved by other searches of a self-join, in which `skipped` is the query.
     pub(super) solved: Option<&'a SolvedPairs>,
-    /// Metric of the query's points if it is not that of the collection, and the price at each of
-    /// its points for relaxed problems.
-    pub(super) others: Option<&'a GroundMetric>,
+    /// Metric of the query's points if it is not that of the collection.
+    pub(super) query_metric: Option<&'a GroundMetric>,
+    /// Price of unmatched mass at each of the query's points, for relaxed problems.
     pub(super) prices: Option<&'a [f64]>,
-    /// Bounds computed elsewhere, by the numbers of measures.
-    pub(super) given: &'a [(usize, f64)],
+    /// Bounds computed elsewhere, with the numeric IDs of their measures.
+    pub(super) external: &'a [(usize, f64)],
+    /// Time after which no candidate is refined.
+    pub(super) time: Option<Duration>,
+    /// Factors from bounds to estimated distances.
+    pub(super) stretch: Stretch,
 }
+
+/// Function that completes the request of a query, given by its number.
+pub(super) type AdaptRequest<'a> = dyn Fn(usize, &mut SearchRequest<'a>) + Sync + 'a;
 
 /// One query of an index.
 pub(super) struct Query<'a> {
     pub(super) index: &'a Index,
     pub(super) measure: &'a Measure<'a>,
-    pub(super) asked: SearchRequest<'a>,
+    pub(super) request: SearchRequest<'a>,
     pub(super) counter: &'a Counter<'a>,
 }
 
@@ -149,28 +155,42 @@ impl Searcher {
         &mut self,
         index: &Index,
         measure: &Measure<'_>,
-        asked: SearchRequest<'_>,
+        request: SearchRequest<'_>,
         counter: &Counter<'_>,
     ) -> Result<Neighbors> {
         if index.measures.is_empty() {
             return Ok(Neighbors::none());
         }
-        let query = &Query { index, measure, asked, counter };
-        self.bound_all(index, measure, &asked)?;
+        // Estimates are no proof that a candidate is beyond the limit, and the neighbors found in a
+        // part of a collection must not depend on those in others.
+        let is_exact = request.stretch == Stretch::NONE;
+        let limit = if is_exact { request.limit } else { f64::INFINITY };
+        let request = SearchRequest { limit, ..request };
+        let query = &Query { index, measure, request, counter };
+        let end = request.time.and_then(|time| Instant::now().checked_add(time));
+        self.bound_all(index, measure, &request)?;
         self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
-        self.raised.begin(asked.end);
+        self.raised.begin(request.end);
         let mut candidates = std::mem::take(&mut self.candidates);
         self.begin_candidates(query, &mut candidates);
         let mut found = Neighbors::none();
         while let Some(mut candidate) = candidates.next() {
-            let ended = match asked.end {
+            let ended = match request.end {
                 SearchEnd::Count(count) => found.found.len() == count,
-                SearchEnd::Radius(radius) => candidate.bound > radius,
+                SearchEnd::Radius(radius) => candidate.key > radius,
             };
-            if ended || candidate.bound > asked.limit {
+            if ended || candidate.key > request.limit {
                 found.bound = candidate.bound;
+                if !is_exact {
+                    found.bound = found.bound.min(candidates.least_bound());
+                }
+                break;
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                candidates.push(candidate);
+                self.finish_late(query, &mut candidates, &mut found)?;
                 break;
             }
             if candidate.step == KNOWN {
@@ -179,11 +199,11 @@ impl Searcher {
                 continue;
             }
             // Candidates beyond the limit need no further refinement, either.
-            let least = candidates.least().min(asked.limit);
-            let before = (candidate.step > SHARED).then_some(candidate.bound);
+            let least = candidates.least().min(request.limit);
+            let before = (candidate.step > SHARED).then_some(candidate.key);
             self.refine(query, &mut candidate, least, &mut found.steps)?;
             if candidate.step > SHARED {
-                self.raised.replace(before, candidate.bound);
+                self.raised.replace(before, candidate.key);
             }
             if candidate.step == KNOWN {
                 counter.add(0)?;
@@ -195,128 +215,48 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Bounds all measures by their own potentials, if any, and by that of the query if there are
-    /// none or if it pays. The larger bound is kept.
-    fn bound_all(
+    /// Ends a search whose time is over: the nearest of all solved candidates are its neighbors.
+    /// Solves those with the smallest keys if there are too few.
+    fn finish_late(
         &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        asked: &SearchRequest<'_>,
+        query: &Query<'_>,
+        candidates: &mut Candidates,
+        found: &mut Neighbors,
     ) -> Result<()> {
-        let indexed = &index.indexed;
-        self.distances.begin_at(indexed, asked.others, query.support());
-        self.bounds.clear();
-        self.own_bounds.clear();
-        if let Some(net) = &index.net {
-            self.net_distances.begin_at(net, asked.others, query.support());
+        let missing = query.request.end.most().saturating_sub(found.found.len());
+        let mut solved = Vec::new();
+        let mut waiting = Vec::new();
+        for candidate in candidates.drain_refined() {
+            let list = if candidate.step == KNOWN { &mut solved } else { &mut waiting };
+            list.push(candidate);
         }
-        if let Some(prices) = &index.prices {
-            self.set_query_prices(index, query, asked.prices.unwrap_or(&prices.of_columns));
+        for candidate in waiting {
+            candidates.push(candidate);
         }
-        if index.net.is_some() {
-            self.find_query_duals(index, query)?;
+        while solved.len() < missing
+            && let Some(mut candidate) = candidates.next()
+        {
+            query.counter.add(0)?;
+            self.settle(query, &mut candidate, &mut found.steps)?;
+            solved.push(candidate);
         }
-        let by_own = self.bound_by_own(index, query, asked.others)?;
-        if by_own && !asked.by_query {
-            std::mem::swap(&mut self.bounds, &mut self.own_bounds);
-            self.bounded_by_query = false;
-            return Ok(());
-        }
-        self.bounded_by_query = true;
-        if index.net.is_none() {
-            index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem)?;
-            self.potential.set_own(query, self.problem.v.iter().copied());
-        }
-        self.potential.extend(indexed, query, &mut self.distances)?;
-        if index.prices.is_some() {
-            self.bound_relaxed_by_query(index, query);
-        } else {
-            self.bound_by_query(index);
-        }
-        let own = self.bounds.iter_mut().zip(&self.own_bounds);
-        own.for_each(|(bound, &own)| *bound = bound.max(own));
+        let distance = |candidate: &Candidate| self.known[candidate.at as usize];
+        solved.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.row.cmp(&b.row)));
+        let left = solved.split_off(missing.min(solved.len()));
+        let near = solved.iter().map(|one| (query.index.numbers[one.row as usize], distance(one)));
+        found.found.extend(near);
+        let left = left.first().map_or(f64::INFINITY, |candidate| candidate.bound);
+        found.bound = candidates.least_bound().min(left);
         Ok(())
-    }
-
-    /// Bounds all measures by the potential of the query.
-    fn bound_by_query(&mut self, index: &Index) {
-        let Potential { f, constant, largest, .. } = &self.potential;
-        let constant = *constant as f32;
-        for entries in index.start.windows(2) {
-            let entries = entries[0]..entries[1];
-            // One rounding for each mass, product and sum, and those of the constant.
-            let slack = single(entries.len() + 6) as f32 * (largest + constant.abs());
-            let columns = index.columns[entries.clone()].iter();
-            let terms =
-                columns.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
-            self.bounds.push(terms.sum::<f32>() + constant - slack);
-        }
-    }
-
-    /// Returns the shared bounds of all measures, for a total mass of 1.
-    #[cfg(test)]
-    pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Result<Vec<f32>> {
-        self.all_bounds(index, query, &index.request(SearchEnd::Count(1), Accuracy::EXACT))
-    }
-
-    /// Returns the shared bounds of all measures for a request, for a total mass of 1.
-    #[cfg(test)]
-    pub(super) fn all_bounds(
-        &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        asked: &SearchRequest<'_>,
-    ) -> Result<Vec<f32>> {
-        self.bound_all(index, query, asked)?;
-        Ok(self.bounds.clone())
-    }
-
-    /// Bounds measures by their own potentials; returns false if it cannot.
-    fn bound_by_own(
-        &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        others: Option<&GroundMetric>,
-    ) -> Result<bool> {
-        let indexed = &index.indexed;
-        self.query_columns.clear();
-        self.points_beyond.clear();
-        self.masses_beyond.clear();
-        if index.potentials.len() < index.len() {
-            return Ok(false);
-        }
-        if let Some(net) = &index.net {
-            self.bound_on_net(index, net, query, others)?;
-            return Ok(true);
-        }
-        for (point, mass) in query.iter() {
-            let (column, mass) = (indexed.column_of[point], (mass / query.total()) as f32);
-            if column == NO_COLUMN {
-                self.points_beyond.push(point as u32);
-                self.masses_beyond.push(mass);
-            } else {
-                self.query_columns.push((column, mass));
-            }
-        }
-        if self.points_beyond.len() > MOST_BEYOND {
-            return Ok(false);
-        }
-        self.beyond.clear();
-        if !self.points_beyond.is_empty() {
-            self.distances_beyond.begin(indexed, &self.points_beyond);
-            self.distances_beyond.add(indexed, 0..indexed.used as u32)?;
-            index.bound_beyond(&self.distances_beyond, &self.masses_beyond, &mut self.beyond);
-        }
-        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.own_bounds);
-        Ok(true)
     }
 
     /// Fills the queue with all measures that may be found, by their bounds.
     fn begin_candidates(&self, query: &Query<'_>, candidates: &mut Candidates) {
-        let (index, skipped) = (query.index, query.asked.skipped);
+        let (index, skipped) = (query.index, query.request.skipped);
         let bounds = self.bounds.iter().copied().enumerate();
         let bounds = bounds.filter(|&(row, _)| Some(row) != skipped);
-        candidates.begin(bounds, index.indexed.unit, scale_of(query.index, query.measure));
+        let units = (index.indexed.unit, scale_of(query.index, query.measure));
+        candidates.begin(bounds, units, &query.request.stretch);
     }
 
     /// Raises the bound of a candidate level by level while it remains the smallest, and solves the
@@ -328,16 +268,16 @@ impl Searcher {
         least: f64,
         steps: &mut Steps,
     ) -> Result<()> {
-        let Query { index, measure, asked, .. } = *query;
-        let approximate = asked.accuracy == Accuracy::Approximate;
-        let rounds = if approximate { asked.rounds.min(ROUNDS_APPROXIMATE) } else { asked.rounds };
+        let Query { index, measure, request, .. } = *query;
+        let approximate = request.accuracy == Accuracy::Approximate;
+        let rounds =
+            if approximate { request.rounds.min(ROUNDS_APPROXIMATE) } else { request.rounds };
         let last = TRANSFORMED + rounds as u8;
         if candidate.step == SHARED {
             let number = index.numbers[candidate.row as usize];
-            if let Some(bound) = bound_of(asked.given, number, scale_of(index, measure)) {
-                candidate.bound = candidate.bound.max(bound);
+            if let Some(bound) = bound_of(request.external, number, scale_of(index, measure)) {
                 candidate.step = last;
-                if candidate.bound > least {
+                if self.raise(query, candidate, bound, last) > least {
                     return Ok(());
                 }
             }
@@ -350,14 +290,18 @@ impl Searcher {
             return self.settle(query, candidate, steps);
         }
         if !self.pair.set_pair(index, measure, candidate.row as usize) {
-            self.set_distance(candidate, 0.0, asked.accuracy);
+            self.set_distance(candidate, 0.0, request.accuracy);
             return Ok(());
         }
         // Clouds share no points, so all distances are better computed at once.
         let by_points = candidate.step == SHARED && !index.is_of_clouds();
         if by_points && self.is_bounded_by_own(candidate.row as usize) {
             let target = least.max(self.raised.farthest_wanted());
-            if self.raise_by_points(index, measure, candidate, target)? {
+            // Bounds by some of the points are as good as transformed ones.
+            let target = target / request.stretch.of(TRANSFORMED);
+            let is_above = self.raise_by_points(index, measure, candidate, target)?;
+            candidate.key = candidate.bound * request.stretch.of(TRANSFORMED);
+            if is_above {
                 return Ok(());
             }
         } else {
@@ -367,9 +311,8 @@ impl Searcher {
         let unit = index.indexed.unit;
         while candidate.step < last {
             let proved = self.next_bound(index, candidate, steps);
-            candidate.bound = candidate.bound.max(safe(proved * unit));
             candidate.step += 1;
-            if candidate.bound > least {
+            if self.raise(query, candidate, safe(proved * unit), candidate.step) > least {
                 self.store_duals(candidate, has_stored);
                 return Ok(());
             }
@@ -377,47 +320,33 @@ impl Searcher {
         self.settle(query, candidate, steps)
     }
 
-    /// Solves a candidate; an approximate search takes its bound as the distance.
+    /// Raises the bound of a candidate at a level; returns its key.
+    fn raise(
+        &mut self,
+        query: &Query<'_>,
+        candidate: &mut Candidate,
+        bound: f64,
+        level: u8,
+    ) -> f64 {
+        candidate.bound = candidate.bound.max(bound);
+        candidate.key = candidate.bound * query.request.stretch.of(level);
+        if let Some(bounds) = &mut self.refined_bounds {
+            bounds.push((candidate.row, level, candidate.bound));
+        }
+        candidate.key
+    }
+
+    /// Solves a candidate.
     fn settle(
         &mut self,
         query: &Query<'_>,
         candidate: &mut Candidate,
         steps: &mut Steps,
     ) -> Result<()> {
-        let accuracy = query.asked.accuracy;
-        let mut distance = candidate.bound;
-        if accuracy != Accuracy::Approximate {
-            steps.exact += 1;
-            distance = self.solve(query, candidate.row as usize)?;
-        }
-        self.set_distance(candidate, distance, accuracy);
+        steps.exact += 1;
+        let distance = self.solve(query, candidate.row as usize)?;
+        self.set_distance(candidate, distance, query.request.accuracy);
         Ok(())
-    }
-
-    /// Returns the measures with the smallest shared bounds, by number, with these bounds for a
-    /// total mass of 1.
-    pub(super) fn likely(
-        &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        asked: &SearchRequest<'_>,
-        count: usize,
-    ) -> Result<Vec<(usize, f64)>> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        self.bound_all(index, query, asked)?;
-        let mut rows: Vec<usize> =
-            (0..self.bounds.len()).filter(|&row| Some(row) != asked.skipped).collect();
-        let by_bound =
-            |a: &usize, b: &usize| self.bounds[*a].total_cmp(&self.bounds[*b]).then(a.cmp(b));
-        if count < rows.len() {
-            rows.select_nth_unstable_by(count - 1, by_bound);
-            rows.truncate(count);
-        }
-        rows.sort_unstable_by(by_bound);
-        let bound = |&row: &usize| f64::from(self.bounds[row]) * index.indexed.unit;
-        Ok(rows.iter().map(|row| (index.numbers[*row], bound(row))).collect())
     }
 
     /// Checks whether the shared bound of a measure is that of its own potential.
@@ -460,7 +389,7 @@ impl Searcher {
         steps.swept[round] += 1;
         let sweeps = if index.net.is_some() { SWEEPS_OF_CLOUDS } else { SWEEPS };
         for &(blur, sweeps) in sweeps[round] {
-            problem.sweep(blur * index.reference.scale, 1, sweeps);
+            problem.sweep(blur * index.reference.scale, (1, sweeps), &|| true);
         }
         problem.bound_by_sources(supply, demand)
     }
@@ -470,6 +399,7 @@ impl Searcher {
     fn set_distance(&mut self, candidate: &mut Candidate, distance: f64, accuracy: Accuracy) {
         let stretch = if let Accuracy::Within(epsilon) = accuracy { 1.0 + epsilon } else { 1.0 };
         (candidate.bound, candidate.step) = (distance / stretch, KNOWN);
+        candidate.key = candidate.bound;
         candidate.at = self.known.len() as u32;
         self.known.push(distance);
     }
@@ -520,12 +450,12 @@ impl Searcher {
 
     /// Computes W₁ between the query and a measure of the collection.
     fn solve(&mut self, query: &Query<'_>, row: usize) -> Result<f64> {
-        let Query { index, measure, counter, asked } = *query;
+        let Query { index, measure, counter, request } = *query;
         let other = index.measures.row(row);
         // If totals differ, the distance is that of the query, and not symmetric, unless the
         // problem is relaxed.
         let equal = index.prices.is_some() || rescaling(measure.total(), other.total()) == 1.0;
-        let shared = asked.solved.zip(asked.skipped).filter(|_| equal);
+        let shared = request.solved.zip(request.skipped).filter(|_| equal);
         if let Some(distance) = shared.and_then(|(solved, own)| solved.take(own, row)) {
             return Ok(distance);
         }
@@ -535,7 +465,7 @@ impl Searcher {
             let found = problem.answer_with(space, &Aim::value(), &|_| counter.add(0).is_ok());
             found.map(|answer| answer.upper)
         };
-        let value = match (&index.prices, asked.others) {
+        let value = match (&index.prices, request.query_metric) {
             (Some(prices), _) => penalties::relaxed_value(query, prices, &other)?,
             (None, Some(others)) => {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;

@@ -7,7 +7,7 @@
 use super::indexed_points::IndexedPoints;
 use crate::error::Result;
 use crate::memory;
-use crate::metric::{GroundMetric, LoweredOrigins};
+use crate::metric::{GroundMetric, LoweredOrigins, lowered};
 
 /// Maximum number of distances that are cached at a time: 256 MiB.
 const MOST_KNOWN: usize = 1 << 26;
@@ -33,30 +33,21 @@ pub(super) struct QueryDistances {
 }
 
 impl QueryDistances {
-    /// Starts with other points of the collection's metric.
-    pub(super) fn begin(&mut self, indexed: &IndexedPoints, points: &[u32]) {
-        self.begin_at(indexed, None, points);
-    }
-
     /// Starts with points of another metric if there is one, otherwise of the collection's metric.
-    pub(super) fn begin_at(
+    pub(super) fn begin(
         &mut self,
         indexed: &IndexedPoints,
         others: Option<&GroundMetric>,
         points: &[u32],
     ) {
         self.others = others.cloned();
-        self.set_points(indexed, others.unwrap_or(&indexed.metric), points);
-    }
-
-    fn set_points(&mut self, indexed: &IndexedPoints, metric: &GroundMetric, points: &[u32]) {
         self.forget();
         self.place_of.resize(indexed.points.len(), 0);
         self.points.clear();
         self.points.extend_from_slice(points);
         if let Some(targets) = &indexed.targets {
             let from = points.iter().map(|&point| point as usize);
-            targets.lay_out(metric, from, &mut self.origins);
+            targets.set_points(others.unwrap_or(&indexed.metric), from, &mut self.origins);
         }
     }
 
@@ -115,7 +106,7 @@ impl QueryDistances {
                 }
                 None => indexed.metric.distances_from(from, &self.points, &mut self.exact),
             }
-            self.known.extend(self.exact.iter().map(|&distance| indexed.lowered(distance)));
+            self.known.extend(self.exact.iter().map(|&distance| lowered(distance, indexed.unit)));
         }
         Ok(())
     }
@@ -149,9 +140,6 @@ impl QueryDistances {
     /// Finds the nearest column of every point among those that pass `counts`, by the lowered
     /// distances. The points are those of `others` if given; they replace the current ones, some at
     /// a time.
-    ///
-    /// # Errors
-    /// Errors of [`add`](Self::add).
     pub(super) fn nearest_columns(
         &mut self,
         indexed: &IndexedPoints,
@@ -162,7 +150,7 @@ impl QueryDistances {
         let columns = indexed.points.len() as u32;
         let mut nearest = vec![0; points.len()];
         for (points, nearest) in points.chunks(AT_ONCE).zip(nearest.chunks_mut(AT_ONCE)) {
-            self.begin_at(indexed, others, points);
+            self.begin(indexed, others, points);
             self.add(indexed, 0..columns)?;
             let mut least = [f32::INFINITY; AT_ONCE];
             for column in (0..columns).filter(|&column| counts(column)) {
@@ -178,17 +166,14 @@ impl QueryDistances {
     }
 
     /// Computes min d − u over all points, whose duals are `u`, for each of the first columns.
-    ///
-    /// # Errors
-    /// Errors of [`add`](Self::add).
-    pub(super) fn reach(
+    pub(super) fn c_transform(
         &mut self,
         indexed: &IndexedPoints,
         u: &[f32],
         out: &mut [f32],
     ) -> Result<()> {
         if let Some(targets) = &indexed.targets {
-            targets.reach(&self.origins, u, out);
+            targets.c_transform(&self.origins, u, out);
             return Ok(());
         }
         for (column, out) in (0..).zip(out) {

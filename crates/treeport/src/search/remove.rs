@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::progress::silent;
 
 impl Index {
-    /// Removes measures from memory and from files written later. The others keep their numbers,
-    /// and numbers are not reused.
+    /// Removes the measures with these numeric IDs from memory and from files written later. The
+    /// other measures keep their IDs, and IDs are not reused.
     ///
     /// The reference sample, against which bounds are made, remains that of the original
     /// collection, without the points that no measure has any more.
@@ -49,8 +49,8 @@ impl Index {
         if columns.len() < self.indexed.points.len() {
             self.indexed.keep_columns(&columns);
         }
-        (self.start, self.columns, self.masses) = (vec![0], Vec::new(), Vec::new());
-        self.append(&measures);
+        self.truncate_from(0);
+        self.append(measures.iter());
         self.measures = measures;
         Ok(())
     }

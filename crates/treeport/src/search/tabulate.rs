@@ -10,12 +10,12 @@ use super::Index;
 use super::potential_table::{self, PotentialTable, STEPS};
 use super::query_distances::QueryDistances;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::parallel;
+use crate::measures::Measure;
+use crate::numeric::rounding::{lowered_once, single};
+use crate::numeric::wide_registers::for_wide_registers;
 use crate::progress::Counter;
-use crate::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
-use crate::wide::for_wide_registers;
+use crate::tools::parallel;
 
 /// Maximum number of distances between some columns and all points of the measures: 64 MiB.
 const MOST_DISTANCES: usize = 1 << 24;
@@ -40,8 +40,9 @@ struct MeasureDuals {
 
 /// The part of a block that one thread fills.
 struct BlockRows<'a> {
-    /// Row of the first measure of the block, and its number of measures.
+    /// Row of the first measure of the block.
     begin: usize,
+    /// Number of measures of the block.
     width: usize,
     /// One row for each of the current columns.
     steps: &'a mut [u16],
@@ -101,7 +102,7 @@ impl Index {
         measure: &Measure<'_>,
         (distances, problem): &mut (QueryDistances, SingleProblem),
     ) -> Result<MeasureDuals> {
-        distances.begin(self.tabled(), measure.support());
+        distances.begin(self.tabled(), None, measure.support());
         if let Some(prices) = &self.prices {
             let own: Vec<f32> =
                 measure.support().iter().map(|&point| prices.lowered[point as usize]).collect();
@@ -160,7 +161,7 @@ impl Index {
         let (count, all) = (parts.len(), self.measures.len() - first);
         let fill = |distances: &mut QueryDistances, (at, part): (usize, Vec<BlockRows<'_>>)| {
             let end = columns.min((at + 1) * at_once);
-            distances.begin(&self.indexed, &self.tabled().points[at * at_once..end]);
+            distances.begin(&self.indexed, None, &self.tabled().points[at * at_once..end]);
             distances.add(&self.indexed, used.iter().copied())?;
             for mut rows in part {
                 counter.add(0)?;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::Error;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::{PointMetric, Problem, silent};
 
 /// Metrics of many kinds over ten points: some at distance 0 of each other, one matrix without the
@@ -120,14 +120,55 @@ proptest! {
             let index = index_of(&metric, &measures, (!kept).then_some(0));
             let query = query.row(0);
             let mut searcher = Searcher::default();
-            let shared = searcher.shared_bounds(&index, &query).unwrap();
+            let request = index.request(SearchEnd::Count(1), crate::Accuracy::EXACT);
+            let shared = searcher.all_bounds(&index, &query, &request).unwrap();
             let rough = index.nearest(&Measures::from_rows(10, [query.iter()]).unwrap(),
                 measures.len(), Accuracy::Approximate, &silent).unwrap();
             for (j, distance) in brute(&metric, &measures, &query) {
                 let bound = f64::from(shared[j]) * index.indexed.unit;
                 prop_assert!(bound <= distance * (1.0 + 1e-12), "{j}: {bound} {distance}");
                 let found = rough[0].found.iter().find(|found| found.0 == j).unwrap();
-                prop_assert!(found.1 <= distance * (1.0 + 1e-12), "{found:?} {distance}");
+                prop_assert!((found.1 - distance).abs() <= 1e-9 * distance, "{found:?} {distance}");
+            }
+        }
+    }
+
+    /// Whatever a search leaves out without a proof, or for lack of time: distances are exact, and
+    /// nothing else is nearer than the bound.
+    #[test]
+    fn candidates_have_exact_distances_and_a_bound(
+        measures in some_measures(1..14), query in some_measures(1..2), k in 1..5usize,
+        added in some_measures(1..3),
+    ) {
+        for metric in metrics() {
+            let mut index = index_of(&metric, &measures, None);
+            let hour = Duration::from_secs(3600);
+            for round in 0..2 {
+                let ask = |time, accuracy| {
+                    index.nearest_in(time, &query, k, accuracy, &silent).unwrap().remove(0)
+                };
+                let approximate = index.nearest(&query, k, Accuracy::Approximate, &silent).unwrap();
+                let exact = index.nearest(&query, k, Accuracy::EXACT, &silent).unwrap();
+                prop_assert_eq!(&ask(hour, Accuracy::EXACT), &exact[0]);
+                prop_assert_eq!(&ask(hour, Accuracy::Approximate), &approximate[0]);
+                let late = ask(Duration::ZERO, Accuracy::EXACT);
+                prop_assert_eq!(late.steps.exact, late.found.len());
+                let all = brute(&metric, index.measures(), &query.row(0));
+                for found in [&approximate[0], &late] {
+                    prop_assert_eq!(found.found.len(), k.min(index.len()));
+                    prop_assert!(found.found.is_sorted_by(|a, b| a.1 <= b.1));
+                    for &(j, distance) in &all {
+                        match found.found.iter().find(|found| found.0 == j) {
+                            Some(found) => {
+                                prop_assert!((found.1 - distance).abs() <= 1e-9 * distance);
+                            }
+                            None => prop_assert!(found.bound <= distance * (1.0 + 1e-9)),
+                        }
+                    }
+                }
+                if round == 0 {
+                    index.add(&added, &silent).unwrap();
+                }
             }
         }
     }
@@ -264,7 +305,7 @@ fn a_large_graph_is_searched() {
     let metric = large_grid();
     let (measures, queries) = (drawn(4096, 6, 0..60), drawn(4096, 6, 60..63));
     let index = index_of(&metric, &measures, None);
-    assert!(index.indexed.by_search());
+    assert!(index.indexed.by_search);
     let found = index.nearest(&queries, 5, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..5]);
@@ -332,7 +373,7 @@ fn what_could_not_be_added_was_never_there() {
     let (measures, more) = (drawn(10, 4, 0..9), drawn(10, 4, 9..14));
     let mut index = index_of(&metric, &measures, None);
     let before = index.nearest(&more, 4, Accuracy::EXACT, &silent).unwrap();
-    assert!(matches!(index.add(&more, &|_| false), Err(Error::Cancelled)));
+    assert!(matches!(index.add(&more, &|_| false), Err(Error::Canceled)));
     assert!(index.add(&drawn(11, 4, 0..2), &silent).is_err());
     assert_eq!(index.len(), 9);
     assert_eq!(index.nearest(&more, 4, Accuracy::EXACT, &silent).unwrap(), before);
@@ -491,7 +532,7 @@ fn bad_questions_are_refused() {
     assert!(index.radius(&measures, f64::NAN, &silent).is_err());
     assert!(index.radius(&measures, -1.0, &silent).is_err());
     let stopped = index.nearest(&measures, 3, Accuracy::EXACT, &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
     let options = IndexOptions::default();
     assert!(matches!(
         Index::new(&metric, &other, &options, &silent),
@@ -507,7 +548,7 @@ fn bad_questions_are_refused() {
 #[cfg(feature = "io")]
 mod files {
     use super::*;
-    use crate::io::format::{Input, Wanted};
+    use crate::io::format::{Input, InputKind};
 
     fn names(count: usize) -> Vec<String> {
         (0..count).map(|i| format!("n{i}")).collect()
@@ -652,7 +693,7 @@ mod files {
         let read = SavedFile::read(at("b.nwk"), None).unwrap();
         assert!(matches!(read, SavedFile::Model(read) if read.model.points() == 2));
         for bytes in [tree.to_bytes().unwrap(), b"(a:1,b:2);".to_vec()] {
-            let input = Input::from_bytes("stdin", bytes, Wanted::Model, None).unwrap();
+            let input = Input::from_bytes("stdin", bytes, InputKind::Model, None).unwrap();
             assert!(matches!(input.index_or_model(None), Ok(SavedFile::Model(_))));
         }
         std::fs::write(at("c.tree"), "neither").unwrap();

@@ -1,12 +1,12 @@
-//! The aim of a problem's answer, and the deadline that follows from it.
+//! Stopping criteria of a solver: accuracy, time limit and requested outputs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::accuracy::{Accuracy, Question};
 use crate::error::Result;
+use crate::progress::tasks::{PROVING, SOLVING};
 use crate::progress::{Progress, State};
-use crate::steps::{PROVING, SOLVING};
 
 /// The accuracy, the time limit and the requested parts of an answer.
 ///
@@ -42,8 +42,7 @@ pub enum Wanted {
     Plan,
     /// Dual values of all points, with and without mass, which need a pass over all costs.
     Potentials,
-    /// Rates at which the value changes with the masses, also where mass arrives at points without
-    /// any, which need another pass.
+    /// Rates at which the value changes with the masses, at all points; another pass.
     Rates,
 }
 
@@ -98,7 +97,7 @@ impl Aim {
     }
 
     /// Returns whether the aim is bounds: with a positive width, or with a time limit.
-    pub(super) fn takes_bounds(&self) -> bool {
+    pub(super) fn accepts_bounds(&self) -> bool {
         self.width() > 0.0 || self.time.is_some()
     }
 }
@@ -107,19 +106,19 @@ impl Aim {
 pub(super) struct Deadline<'a> {
     end: Option<Instant>,
     progress: &'a Progress<'a>,
-    is_cancelled: AtomicBool,
+    is_canceled: AtomicBool,
 }
 
 impl<'a> Deadline<'a> {
     pub(super) fn new(time: Option<Duration>, progress: &'a Progress<'a>) -> Self {
         let end = time.and_then(|time| Instant::now().checked_add(time));
-        Self { end, progress, is_cancelled: AtomicBool::new(false) }
+        Self { end, progress, is_canceled: AtomicBool::new(false) }
     }
 
     /// Reports the state of the work; returns false if it has to stop.
     pub(super) fn report(&self, state: &State<'_>) -> bool {
         if !(self.progress)(state) {
-            self.is_cancelled.store(true, Ordering::Relaxed);
+            self.is_canceled.store(true, Ordering::Relaxed);
             return false;
         }
         self.end.is_none_or(|end| Instant::now() < end)
@@ -135,9 +134,9 @@ impl<'a> Deadline<'a> {
         self.end.is_some()
     }
 
-    /// Returns whether the time limit has passed and the work was not cancelled.
+    /// Returns whether the time limit has passed and the work was not canceled.
     pub(super) fn has_passed(&self) -> bool {
-        !self.is_cancelled.load(Ordering::Relaxed)
+        !self.is_canceled.load(Ordering::Relaxed)
             && self.end.is_some_and(|end| Instant::now() >= end)
     }
 }

@@ -13,16 +13,18 @@ use crate::tree::Coupling;
 pub struct Answer {
     /// Certified lower bound: no plan costs less.
     pub lower: f64,
-    /// Certified upper bound: at least the cost of the plan, penalties included. For an exact answer
-    /// it is the value of the problem.
+    /// Certified upper bound: the cost of the plan with penalties, or above; the value if exact.
     pub upper: f64,
     /// Plan behind the upper bound, including mass that stays in place.
     pub plan: Coupling,
-    /// Dual values of points of the first measure, with `left + right ≤ cost` for every pair; empty
-    /// if the lower bound is the trivial one, 0.
+    /// Dual values of the first measure, `left + right ≤ cost`; empty for the trivial bound 0.
     pub left: Vec<(usize, f64)>,
     /// Dual values of points of the second measure.
     pub right: Vec<(usize, f64)>,
+    /// With a mass to move, the penalty of a unit that stays behind at which just that mass moves:
+    /// moving a unit more costs twice as much. Dual values are those of the problem with this
+    /// penalty. `None` without dual values.
+    pub penalty: Option<f64>,
     /// Dual values of all points, if [requested](super::Wanted::Potentials).
     pub potentials: Option<Potentials>,
     /// One-sided derivatives of the value, if [requested](super::Wanted::Rates): moving a unit of mass
@@ -33,8 +35,7 @@ pub struct Answer {
     pub rates: Option<Potentials>,
     /// Engine that found the upper bound.
     pub engine: Engine,
-    /// Engines chosen for the problem, and why; of a graph with several components those of the
-    /// largest one.
+    /// Engines chosen for the problem, and why; for components those of the largest one.
     pub route: Route,
     /// Number of pivots of the simplex, or of augmenting paths.
     pub pivots: usize,
@@ -46,7 +47,8 @@ pub struct Answer {
 ///
 /// Up to rounding, `left[i] + right[j]` is at most the cost from i to j, no value exceeds the
 /// penalty of its point, and Σ a·left + Σ b·right is the lower bound. On ground metrics `right` is
-/// −`left`, unless each point has its own penalty.
+/// −`left`, unless each point has its own penalty. With a mass m to move, the lower bound is lower
+/// by λ(Σa + Σb − 2m), the [penalty](Answer::penalty) λ of the mass that stays behind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Potentials {
     /// Dual values of the points of the first measure, or of the rows.
@@ -119,7 +121,8 @@ impl Answer {
             (self.upper, self.plan, self.engine) = (other.upper, other.plan, other.engine);
         }
         if other.lower > self.lower {
-            (self.lower, self.left, self.right) = (other.lower, other.left, other.right);
+            (self.lower, self.penalty) = (other.lower, other.penalty);
+            (self.left, self.right) = (other.left, other.right);
         }
         self
     }

@@ -38,17 +38,30 @@ const LONG: f64 = 5.0;
 impl fmt::Display for Forecast {
     /// Writes `about 3 minutes and 320 MB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (number, unit) = match self.seconds {
-            s if s < 90.0 => (s, "second"),
-            s if s < 5400.0 => (s / 60.0, "minute"),
-            s => (s / 3600.0, "hour"),
-        };
-        // One digit shows how rough the estimate is.
-        let digit = 10f64.powf(number.max(1.0).log10().floor());
-        let number = (number / digit).round().max(1.0) * digit;
-        let plural = if number == 1.0 { "" } else { "s" };
-        write!(f, "about {number} {unit}{plural} and {}", memory::show(self.bytes))
+        write!(f, "about {} and {}", show_time(self.seconds.max(1.0)), memory::show(self.bytes))
     }
+}
+
+/// Formats a rough time with one digit: `3 minutes`.
+///
+/// # Example
+/// ```
+/// assert_eq!(treeport::show_time(190.0), "3 minutes");
+/// assert_eq!(treeport::show_time(0.0123), "10 milliseconds");
+/// ```
+pub fn show_time(seconds: f64) -> String {
+    let (number, unit) = match seconds {
+        s if s < 0.95 => (s * 1e3, "millisecond"),
+        s if s < 90.0 => (s, "second"),
+        s if s < 5400.0 => (s / 60.0, "minute"),
+        s if s < 129_600.0 => (s / 3600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    // One digit shows how rough the estimate is.
+    let digit = 10f64.powf(number.max(1.0).log10().floor());
+    let number = (number / digit).round().max(1.0) * digit;
+    let plural = if number == 1.0 { "" } else { "s" };
+    format!("{number} {unit}{plural}")
 }
 
 impl AddAssign for Forecast {
@@ -153,7 +166,7 @@ enum Space {
     Plane,
     /// Points with three coordinates.
     Solid,
-    /// Points with more coordinates.
+    /// Points with this many coordinates, four or more.
     Of(usize),
     /// A cost matrix without coordinates.
     Matrix,

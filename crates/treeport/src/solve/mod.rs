@@ -16,20 +16,18 @@
 
 mod aim;
 mod answer;
-mod components;
+mod bottleneck;
+mod certify;
 mod costs;
 pub(crate) mod exact;
 mod forecast;
+mod given;
 mod graph;
-mod ground;
-mod matrix;
 mod options;
+mod order;
 mod overflow;
-mod points;
-mod posed;
 mod potentials;
 mod problem;
-mod problems;
 pub(crate) mod relax;
 pub(crate) mod route;
 mod run;
@@ -38,18 +36,23 @@ pub(crate) mod single_problem;
 pub mod sinkhorn;
 mod workspace;
 
+#[doc(hidden)]
+pub use crate::numeric::rounding::single;
 pub use aim::{Aim, Wanted};
 pub use answer::{Answer, Potentials};
+pub use certify::{Certified, Proposal};
 #[doc(hidden)]
 pub use costs::device::{CLOSED_PRICE, Device, DeviceFound, DeviceSearch};
-pub use forecast::Forecast;
-pub use ground::Ground;
-pub use matrix::MatrixView;
+pub use forecast::{Forecast, show_time};
 pub use options::{SolveOption, SolveOptionType};
-#[doc(hidden)]
-pub use points::table_of_few;
 pub use problem::Problem;
-pub use problems::{Intervals, Problems};
+pub use problem::ground::Ground;
+pub use problem::matrix::MatrixView;
+#[doc(hidden)]
+pub use problem::points::table_of_few;
+pub use problem::problems::{Intervals, Problems};
 pub use relax::Relax;
 pub use route::{Engine, Route};
+#[doc(hidden)]
+pub use single_problem::LOST_ON_DEVICE;
 pub(crate) use workspace::Workspace;

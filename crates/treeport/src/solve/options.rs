@@ -2,38 +2,39 @@
 //!
 //! Python's docstrings, the help of `treeport exact`, errors and docs/SOLVE_OPTIONS.md read
 //! [`SolveOption::ALL`]. In Rust they are [`Problem::with_mass`](super::Problem::with_mass),
-//! [`Problem::with_penalty`](super::Problem::with_penalty) and the fields of [`Aim`](super::Aim).
+//! [`Problem::with_penalty`](super::Problem::with_penalty),
+//! [`Problem::with_order`](super::Problem::with_order) and the fields of [`Aim`](super::Aim).
 
 use crate::accuracy::Question;
-use crate::option_range::OptionRange;
+use crate::tools::option_range::OptionRange;
 
-/// An option of exact transport: name, type, range, help, and the problems that take it.
+/// An option of exact transport: name, type, range, help, and the problems that support it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SolveOption {
-    /// The one word it goes by.
+    /// Name, a single word.
     pub name: &'static str,
-    /// The values it can have.
+    /// Type of the values.
     pub value_type: SolveOptionType,
-    /// Help without a period at the end.
+    /// Description, without a final period.
     pub help: &'static str,
-    /// Additional help for one problem; empty where there is none.
+    /// Additional help for a single problem, or empty.
     pub of_one: &'static str,
-    /// Additional help for many problems in one call; empty where there is none.
+    /// Additional help for calls with many problems, or empty.
     pub of_many: &'static str,
-    /// The range of its values, in the words of errors.
+    /// Range of the values, as in errors.
     pub range: &'static str,
-    /// The problems that take it; others refuse it.
+    /// Problems that support the option; others are errors.
     pub read_by: &'static str,
 }
 
-/// The values of a [`SolveOption`].
+/// Type of the values of a [`SolveOption`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SolveOptionType {
     /// A number.
     Number,
-    /// A price for all points, or one for each.
+    /// One price for all points, or a price for each point.
     Prices,
     /// `exact`, or a relative error.
     Accuracy,
@@ -46,7 +47,7 @@ pub enum SolveOptionType {
 impl SolveOption {
     /// All options of exact transport.
     pub const ALL: &'static [Self] =
-        &[Self::MASS, Self::PENALTY, Self::ACCURACY, Self::TIME, Self::DEVICE];
+        &[Self::MASS, Self::PENALTY, Self::ORDER, Self::ACCURACY, Self::TIME, Self::DEVICE];
 
     /// The mass that is moved.
     pub const MASS: Self = Self {
@@ -75,6 +76,22 @@ impl SolveOption {
                   of diagrams do",
         range: OptionRange::NOT_NEGATIVE.expected,
         read_by: "problems without `mass` and `device`",
+    };
+
+    /// The order of the distance.
+    pub const ORDER: Self = Self {
+        name: "order",
+        value_type: SolveOptionType::Number,
+        help: "Wasserstein distance of this order p: the p-th root of the cost of a plan whose unit \
+               costs are distances to the power p; `inf` is the bottleneck distance, the longest \
+               move of the plan. Penalties are raised to the power p, too",
+        of_one: "Potentials are those of the p-th power of the value. With `inf` they are the \
+                 proof that some mass has to move that far: dual values of the problem with cost 1 \
+                 for every move of at least this length, and 0 for all others; and up to 2e-12 of \
+                 all mass, which rounding may cause, is not counted",
+        of_many: "",
+        range: "it must be at least 1, or `inf` for the bottleneck distance",
+        read_by: "problems without `device`",
     };
 
     /// The largest relative width of the bounds.

@@ -1,9 +1,9 @@
 //! Overflow of costs times masses: the reason behind some failed certificates.
 
 use super::exact::line::Line;
-use super::matrix::MatrixView;
+use super::problem::matrix::MatrixView;
 use crate::error::Error;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
 
 /// Number of products of a cost and a mass whose sum must be finite.
@@ -28,7 +28,6 @@ pub(super) fn largest_distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measu
     a.support().iter().flat_map(|&i| from(i)).fold(0.0, f64::max)
 }
 
-/// Computes the largest cost of a matrix.
 pub(super) fn largest_cost(costs: &MatrixView<'_>) -> f64 {
     let row = |i: usize| (0..costs.columns()).map(move |j| costs.entry(i, j));
     (0..costs.rows()).flat_map(row).fold(0.0, f64::max)

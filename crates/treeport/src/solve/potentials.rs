@@ -27,57 +27,77 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::answer::{Answer, Potentials};
+use super::costs::least_sums;
 use super::exact::line::Line;
-use super::ground::Ground;
-use super::matrix::MatrixView;
+use super::exact::{KeepGoing, check_canceled};
+use super::problem::ground::Ground;
+use super::problem::matrix::MatrixView;
 use super::problem::{Input, Problem};
 use super::relax::{Penalty, Relaxation};
-use super::route::is_lopsided;
 use super::sides::rescaling;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metric::{Components, GroundMetric};
-use crate::parallel;
-use crate::rounding::double;
-use crate::twofold::Twofold;
+use crate::numeric::double_double::DoubleDouble;
+use crate::numeric::rounding::double;
+use crate::tools::parallel;
 
 impl Answer {
     /// Extends the dual values to all points of a metric, none above `most`.
-    pub(super) fn on_metric(&self, metric: &GroundMetric, most: Penalty<'_>) -> Potentials {
+    pub(super) fn on_metric(
+        &self,
+        metric: &GroundMetric,
+        most: Penalty<'_>,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Potentials> {
         let n = metric.points();
         let most = match most {
             Penalty::Same(most) => most,
             Penalty::OfPoints(_) => {
                 let row = |i: usize, out: &mut [f64]| metric.row(i, out);
-                return self.with_shared(metric, most).extended(n, n, most, row);
+                let shared = self.with_shared(metric, most, keep_going)?;
+                return shared.extended((n, n), most, row, keep_going);
             }
         };
         if !metric.is_metric() {
             if let Some(line) = Line::of(metric) {
-                return self.extended_on_line(&line, most);
+                return Ok(self.extended_on_line(&line, most));
             }
-            return self.extended(n, n, Penalty::Same(most), |i, out| metric.row(i, out));
+            let row = |i: usize, out: &mut [f64]| metric.row(i, out);
+            return self.extended((n, n), Penalty::Same(most), row, keep_going);
         }
-        let left = self.heights(metric, most);
+        let left = self.heights(metric, most, keep_going)?;
         let right = left.iter().map(|h| -h).collect();
-        Potentials { left, right }
+        Ok(Potentials { left, right })
     }
 
     /// Extends the dual values to all rows and columns, none above `most`; 0 without a finite cost.
-    pub(super) fn on_matrix(&self, costs: &MatrixView<'_>, most: Penalty<'_>) -> Potentials {
+    fn on_matrix(
+        &self,
+        costs: &MatrixView<'_>,
+        most: Penalty<'_>,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Potentials> {
         let mut row = Vec::with_capacity(costs.columns());
-        self.extended(costs.rows(), costs.columns(), most, |i, out| {
+        let read = |i: usize, out: &mut [f64]| {
             row.clear();
             costs.push_whole_row(i, &mut row);
             out.copy_from_slice(&row);
-        })
+        };
+        self.extended((costs.rows(), costs.columns()), most, read, keep_going)
     }
 
     /// Returns the answer with dual values of the points where mass stays in place.
-    fn with_shared(&self, metric: &GroundMetric, most: Penalty<'_>) -> Self {
+    fn with_shared(
+        &self,
+        metric: &GroundMetric,
+        most: Penalty<'_>,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Self> {
         let mut all = self.clone();
         if !metric.is_metric() {
-            return all;
+            return Ok(all);
         }
+        let mut pace = Pace::new(keep_going);
         let has = |duals: &[(usize, f64)], p: usize| duals.binary_search_by_key(&p, |dual| dual.0);
         for (p, _, _) in self.plan.iter().filter(|&(from, to, _)| from == to) {
             let (left, right) = (has(&self.left, p), has(&self.right, p));
@@ -85,6 +105,7 @@ impl Answer {
                 // The point is a source and a sink, and the move is an arc of the plan.
                 continue;
             }
+            pace.add(self.right.len())?;
             let allowed = self.right.iter().map(|&(j, v)| metric.distance(p, j) - v);
             let height = allowed.fold(most.at(0, p), f64::min);
             match left {
@@ -96,23 +117,26 @@ impl Answer {
                 Err(_) => all.right.push((p, -height)),
             }
         }
-        all
+        Ok(all)
     }
 
     /// Computes the 1-Lipschitz function f of the module head.
-    fn heights(&self, metric: &GroundMetric, most: f64) -> Vec<f64> {
+    fn heights(
+        &self,
+        metric: &GroundMetric,
+        most: f64,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Vec<f64>> {
         let n = metric.points();
         if self.right.is_empty() {
             // Without sources any constant function is optimal.
-            return vec![if self.left.is_empty() { 0.0 } else { most }; n];
+            return Ok(vec![if self.left.is_empty() { 0.0 } else { most }; n]);
         }
-        if is_lopsided(self.left.len(), self.right.len()) && self.left.len() < self.right.len() {
-            return c_transform(metric, 0..n, &self.left, most)
-                .iter()
-                .map(|height| -height)
-                .collect();
+        if FEW_SOURCES * self.left.len() <= self.right.len() {
+            let depths = c_transform(metric, 0..n, &self.left, most, keep_going)?;
+            return Ok(depths.iter().map(|depth| -depth).collect());
         }
-        c_transform(metric, 0..n, &self.right, most)
+        c_transform(metric, 0..n, &self.right, most, keep_going)
     }
 
     /// Extends the dual values on a line as [`extended`](Self::extended) does, in O(n log n).
@@ -131,20 +155,19 @@ impl Answer {
         Potentials { left, right }
     }
 
-    /// Extends the dual values to all rows and columns.
-    ///
-    /// First every column without a value gets the largest that the rows with a value allow, then
-    /// every row without a value the largest that all columns allow.
+    /// Extends the dual values to all rows and columns: first every column without a value gets the
+    /// largest that the rows with one allow, then every row the largest that all columns allow.
     pub(super) fn extended(
         &self,
-        rows: usize,
-        columns: usize,
+        (rows, columns): (usize, usize),
         most: Penalty<'_>,
         mut costs: impl FnMut(usize, &mut [f64]),
-    ) -> Potentials {
-        let mut row = vec![0.0; columns];
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Potentials> {
+        let (mut row, mut pace) = (vec![0.0; columns], Pace::new(keep_going));
         let mut right: Vec<f64> = (0..columns).map(|j| most.at(1, j)).collect();
         for &(i, u) in &self.left {
+            pace.add(columns)?;
             costs(i, &mut row);
             right.iter_mut().zip(&row).for_each(|(v, cost)| *v = v.min(cost - u));
         }
@@ -152,57 +175,103 @@ impl Answer {
         for v in &mut right {
             *v = or_zero(*v);
         }
-        let mut left = vec![None; rows];
-        self.left.iter().for_each(|&(i, u)| left[i] = Some(u));
-        let mut allowed = |i: usize| {
-            costs(i, &mut row);
-            or_zero(row.iter().zip(&right).map(|(cost, v)| cost - v).fold(most.at(0, i), f64::min))
-        };
-        let left = left.into_iter().enumerate().map(|(i, u)| u.unwrap_or_else(|| allowed(i)));
-        Potentials { left: left.collect(), right }
+        let mut known = vec![None; rows];
+        self.left.iter().for_each(|&(i, u)| known[i] = Some(u));
+        let mut left = Vec::with_capacity(rows);
+        for (i, u) in known.into_iter().enumerate() {
+            left.push(if let Some(u) = u {
+                u
+            } else {
+                pace.add(columns)?;
+                costs(i, &mut row);
+                let allowed = row.iter().zip(&right).map(|(cost, v)| cost - v);
+                or_zero(allowed.fold(most.at(0, i), f64::min))
+            });
+        }
+        Ok(Potentials { left, right })
+    }
+}
+
+/// Ratio of the numbers of sinks and sources from which potentials are those that the sources allow.
+const FEW_SOURCES: usize = 8;
+
+/// Checks for cancellation once for every [`ASKED`] costs.
+struct Pace<'a> {
+    keep_going: &'a KeepGoing<'a>,
+    costs: usize,
+}
+
+/// Costs between two checks for cancellation: some milliseconds.
+const ASKED: usize = 1 << 19;
+
+impl<'a> Pace<'a> {
+    fn new(keep_going: &'a KeepGoing<'a>) -> Self {
+        Self { keep_going, costs: 0 }
+    }
+
+    /// Counts costs that are computed next.
+    fn add(&mut self, costs: usize) -> Result<()> {
+        self.costs += costs;
+        if self.costs < ASKED {
+            return Ok(());
+        }
+        self.costs = 0;
+        check_canceled(self.keep_going)
     }
 }
 
 impl Problem<'_> {
     /// Extends the dual values of an answer to all points.
-    pub(super) fn potentials(&self, answer: &Answer) -> Result<Potentials> {
+    pub(super) fn potentials(
+        &self,
+        answer: &Answer,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Potentials> {
         if answer.left.is_empty() && answer.right.is_empty() {
             // They prove the lower bound 0, because no cost and no penalty is negative.
             let [left, right] = self.sizes().map(|size| vec![0.0; size]);
             return Ok(Potentials { left, right });
         }
-        let most = self.relax.penalty();
-        Ok(match &self.input {
-            Input::Ground { ground: Ground::Metric(metric), .. } => answer.on_metric(metric, most),
-            Input::Ground { ground: Ground::Components(ground), .. } => {
-                answer.on_components(ground, most)
+        let most = self.penalty_of(answer);
+        match &self.input {
+            Input::Ground { ground: Ground::Metric(metric), .. } => {
+                answer.on_metric(metric, most, keep_going)
             }
-            Input::Points(points) => points.potentials(answer, most)?,
-            Input::Matrix { costs, .. } => answer.on_matrix(costs, most),
-        })
+            Input::Ground { ground: Ground::Components(ground), .. } => {
+                answer.on_components(ground, most, keep_going)
+            }
+            Input::Points(points) => points.potentials(answer, most, keep_going),
+            Input::Matrix { costs, .. } => answer.on_matrix(costs, most, keep_going),
+        }
     }
 
-    /// Computes the rates of the value: dual values of points with mass, and one-sided rates of all
-    /// others.
-    pub(super) fn rates(&self, potentials: &Potentials) -> Result<Potentials> {
+    /// Computes the rates of the value: dual values of points with mass, one-sided rates of others.
+    pub(super) fn rates(
+        &self,
+        answer: &Answer,
+        potentials: &Potentials,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Potentials> {
         let dual_values = [&potentials.left, &potentials.right];
         let masses = self.masses();
         let [left, right] = [0, 1].map(|side: usize| -> Vec<(usize, f64)> {
             let with_mass = masses[side].iter().filter(|entry| entry.1 > 0.0);
             with_mass.map(|&(point, _)| (point, dual_values[side][point])).collect()
         });
-        let most = self.relax.penalty();
+        let most = self.penalty_of(answer);
         let mut rates = match &self.input {
             Input::Ground { ground: Ground::Metric(metric), .. } => {
-                let of = |values| c_transform(metric, 0..metric.points(), values, f64::INFINITY);
-                Potentials { left: of(&right), right: of(&left) }
+                let all = 0..metric.points();
+                let of =
+                    |values| c_transform(metric, all.clone(), values, f64::INFINITY, keep_going);
+                Potentials { left: of(&right)?, right: of(&left)? }
             }
             Input::Ground { ground: Ground::Components(ground), .. } => Potentials {
-                left: by_components(ground, &right),
-                right: by_components(ground, &left),
+                left: by_components(ground, &right, keep_going)?,
+                right: by_components(ground, &left, keep_going)?,
             },
-            Input::Points(points) => points.rates([&left, &right])?,
-            Input::Matrix { costs, .. } => rates_of_matrix(costs, [&left, &right]),
+            Input::Points(points) => points.rates([&left, &right], keep_going)?,
+            Input::Matrix { costs, .. } => rates_of_matrix(costs, [&left, &right], keep_going)?,
         };
         for (side, (rates, known)) in
             [(&mut rates.left, left), (&mut rates.right, right)].into_iter().enumerate()
@@ -213,26 +282,31 @@ impl Problem<'_> {
             for (point, dual) in known {
                 rates[point] = dual;
             }
+            if let Some(penalty) = answer.penalty {
+                // The mass that moves does not change, so a unit more is a unit more left behind.
+                for rate in rates {
+                    *rate -= penalty;
+                }
+            }
         }
         Ok(rates)
     }
 
-    /// Refuses problems without dual values of all points.
-    pub(super) fn check_potentials(&self) -> Result<()> {
-        let Relaxation::Mass(mass) = self.relax else { return Ok(()) };
-        Err(Error::BadOption {
-            option: "mass",
-            value: mass.to_string(),
-            expected: "there are no potentials with a mass; give a penalty, or do without them",
-        })
+    /// Returns the penalties that dual values respect; with a mass, the one at which it moves.
+    fn penalty_of(&self, answer: &Answer) -> Penalty<'_> {
+        match self.relax {
+            Relaxation::Mass(_) => Penalty::Same(answer.penalty.unwrap_or(0.0)),
+            relax => relax.penalty(),
+        }
     }
 
-    /// Computes the lower bound that dual values of all points prove, safe against rounding.
+    /// Computes the lower bound that dual values of all points prove, safe against rounding. With a
+    /// mass, `penalty` is the one at which it moves.
     ///
     /// A product rounds once. A dual value is the minimum of differences that round once, or on a
     /// graph of sums along a path. If totals differ slightly, a constant added to the dual values
     /// changes the bound, so that difference counts at the largest dual value.
-    pub(super) fn proved_by(&self, potentials: &Potentials) -> f64 {
+    pub(super) fn proved_by(&self, potentials: &Potentials, penalty: Option<f64>) -> f64 {
         let sides = [&potentials.left, &potentials.right];
         let masses = self.masses();
         // The second measure is scaled to the total of the first, in every component.
@@ -252,16 +326,25 @@ impl Problem<'_> {
             }
             _ => 1.0,
         };
-        let (mut sum, mut surplus) = (Twofold::from(0.0), Twofold::from(0.0));
+        let (mut sum, mut surplus) = (DoubleDouble::from(0.0), DoubleDouble::from(0.0));
         let (mut size, mut total) = (0.0, 0.0);
         for (side, masses) in masses.iter().enumerate() {
             for &(point, mass) in masses {
                 let (mass, dual) = (factor(side, point) * mass, sides[side][point]);
-                sum = sum + Twofold::from(mass * dual);
-                surplus = surplus + Twofold::from(if side == 0 { mass } else { -mass });
+                sum = sum + DoubleDouble::from(mass * dual);
+                surplus = surplus + DoubleDouble::from(if side == 0 { mass } else { -mass });
                 size += mass * dual.abs();
                 total += mass;
+                if let Some(penalty) = penalty {
+                    sum = sum - DoubleDouble::product(mass, penalty);
+                    size += mass * penalty;
+                }
             }
+        }
+        if let (Relaxation::Mass(moved), Some(penalty)) = (self.relax, penalty) {
+            let total = |side: &Vec<(usize, f64)>| side.iter().map(|entry| entry.1).sum::<f64>();
+            let moved = masses.iter().map(total).fold(moved, f64::min);
+            sum = sum + DoubleDouble::product(2.0 * moved, penalty);
         }
         let largest = sides.into_iter().flatten().fold(0.0f64, |most, dual| most.max(dual.abs()));
         let on_path = match &self.input {
@@ -274,7 +357,7 @@ impl Problem<'_> {
     }
 
     /// Returns the points with mass on either side, in the numbering of the call.
-    fn masses(&self) -> [Vec<(usize, f64)>; 2] {
+    pub(super) fn masses(&self) -> [Vec<(usize, f64)>; 2] {
         let numbered = |masses: &[f64]| masses.iter().copied().enumerate().collect();
         match &self.input {
             Input::Ground { a, b, .. } => [a.iter().collect(), b.iter().collect()],
@@ -284,15 +367,16 @@ impl Problem<'_> {
     }
 }
 
-/// Computes min(most, minⱼ d(x, j) − vⱼ) for some points x of a metric, over some j with values.
-///
-/// O(n log n) on a line, one search of a graph, and a distance for each x and j elsewhere.
+/// Computes min(most, minⱼ d(x, j) − vⱼ) for some points x of a metric, over some j with values:
+/// O(n log n) on a line and for points in few dimensions, one search of a graph, and a distance for
+/// each x and j elsewhere.
 pub(super) fn c_transform(
     metric: &GroundMetric,
     of: Range<usize>,
     values: &[(usize, f64)],
     most: f64,
-) -> Vec<f64> {
+    keep_going: &KeepGoing<'_>,
+) -> Result<Vec<f64>> {
     let n = metric.points();
     if metric.edges().is_some() {
         let mut height = vec![most.min(f64::MAX / 4.0); n];
@@ -300,10 +384,10 @@ pub(super) fn c_transform(
             height[j] = height[j].min(-v);
         }
         metric.make_lipschitz(&mut height);
-        return height[of].to_vec();
+        return Ok(height[of].to_vec());
     }
     if let Some(line) = Line::of(metric) {
-        return line.allowed(values, most)[of].to_vec();
+        return Ok(line.allowed(values, most)[of].to_vec());
     }
     let (columns, values): (Vec<usize>, Vec<f64>) = values.iter().copied().unzip();
     let lowest = |row: &mut Vec<f64>, i: usize| {
@@ -311,15 +395,36 @@ pub(super) fn c_transform(
         metric.block(&[i], &columns, row);
         row.iter().zip(&values).map(|(d, v)| d - v).fold(most, f64::min)
     };
-    if of.len().saturating_mul(columns.len()) <= ALONE {
+    let costs = of.len().saturating_mul(columns.len());
+    if costs <= ALONE {
         let mut row = Vec::new();
-        return of.map(|i| lowest(&mut row, i)).collect();
+        return Ok(of.map(|i| lowest(&mut row, i)).collect());
     }
-    parallel::map_with(of.len(), Vec::new, |row, at| lowest(row, of.start + at))
+    if costs >= SEARCHED {
+        let (rows, prices): (Vec<usize>, Vec<f64>) =
+            (of.clone().collect(), values.iter().map(|v| -v).collect());
+        if let Some(least) = least_sums(metric, [&rows, &columns], &prices, keep_going)? {
+            return Ok(least.into_iter().map(|least| least.min(most)).collect());
+        }
+    }
+    let (mut all, some) = (Vec::with_capacity(of.len()), (ASKED / columns.len().max(1)).max(1));
+    for first in of.clone().step_by(some) {
+        check_canceled(keep_going)?;
+        let count = some.min(of.end - first);
+        all.extend(parallel::map_with(count, Vec::new, |row, at| lowest(row, first + at)));
+    }
+    Ok(all)
 }
 
+/// Fewest costs for which points are laid out for searches first.
+const SEARCHED: usize = 1 << 22;
+
 /// Computes the transform of values in every component of a graph; 0 in components without any.
-fn by_components(ground: &Components, values: &[(usize, f64)]) -> Vec<f64> {
+fn by_components(
+    ground: &Components,
+    values: &[(usize, f64)],
+    keep_going: &KeepGoing<'_>,
+) -> Result<Vec<f64>> {
     let mut parts: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for &(node, value) in values {
         let (component, point) = ground.place(node);
@@ -328,23 +433,29 @@ fn by_components(ground: &Components, values: &[(usize, f64)]) -> Vec<f64> {
     let mut all = vec![f64::INFINITY; ground.points()];
     for (component, values) in parts {
         let metric = ground.metric(component);
-        let rates = c_transform(metric, 0..metric.points(), &values, f64::INFINITY);
+        let points = 0..metric.points();
+        let rates = c_transform(metric, points, &values, f64::INFINITY, keep_going)?;
         for (point, rate) in rates.into_iter().enumerate() {
             all[ground.node(component, point)] = rate;
         }
     }
-    all
+    Ok(all)
 }
 
 /// Computes the transforms of dual values of rows and of columns, in one pass over the costs.
-fn rates_of_matrix(costs: &MatrixView<'_>, [left, right]: [&[(usize, f64)]; 2]) -> Potentials {
+fn rates_of_matrix(
+    costs: &MatrixView<'_>,
+    [left, right]: [&[(usize, f64)]; 2],
+    keep_going: &KeepGoing<'_>,
+) -> Result<Potentials> {
     let mut rates = Potentials {
         left: vec![f64::INFINITY; costs.rows()],
         right: vec![f64::INFINITY; costs.columns()],
     };
     let mut known = left.iter().peekable();
-    let mut row = Vec::with_capacity(costs.columns());
+    let (mut row, mut pace) = (Vec::with_capacity(costs.columns()), Pace::new(keep_going));
     for (i, rate) in rates.left.iter_mut().enumerate() {
+        pace.add(costs.columns())?;
         row.clear();
         costs.push_whole_row(i, &mut row);
         if let Some(&(_, u)) = known.next_if(|entry| entry.0 == i) {
@@ -353,7 +464,7 @@ fn rates_of_matrix(costs: &MatrixView<'_>, [left, right]: [&[(usize, f64)]; 2]) 
             *rate = right.iter().map(|&(j, v)| row[j] - v).fold(f64::INFINITY, f64::min);
         }
     }
-    rates
+    Ok(rates)
 }
 
 /// Most distances that one thread computes before another would have started.

@@ -13,6 +13,7 @@ use std::fmt;
 use super::aim::Aim;
 use super::exact::auction;
 use super::exact::line::Line;
+use super::relax::Relaxation;
 use super::sides::Costs;
 use crate::error::Result;
 use crate::metric::GroundMetric;
@@ -38,19 +39,22 @@ pub enum Engine {
     Edges,
     /// Sinkhorn sweeps in single precision, and a plan on the arcs with most mass.
     Sweeps,
+    /// Maximum flows along all arcs up to a length, for order ∞.
+    Bottleneck,
     /// Auction without a table, then a network simplex or shortest augmenting paths on few arcs.
     Auction,
 }
 
 named! { Engine, "the engine", {
     Direct: "direct", "no mass moves, or the time limit leaves no time for another engine";
-    Line: "line", "one coordinate without a period (Euclidean, Manhattan, Chebyshev, squared): both sides are sorted, O(n log n)";
+    Line: "line", "one coordinate without a period (Euclidean, Manhattan, Chebyshev, and squared without `mass` or `penalty`): both sides are sorted, O(n log n)";
     Small: "small", "up to 32 by 32 points: a network simplex in fixed-size arrays";
-    Lopsided: "lopsided", "2 to 64 points against at least 64 times as many: shortest augmenting paths among the few";
-    Table: "table", "all other problems, and all larger ones with `mass` or `penalty`: a network simplex on a table of all costs, 8 bytes a pair";
+    Lopsided: "lopsided", "2 to 64 points against at least 64 times as many: shortest augmenting paths over the points of the smaller side";
+    Table: "table", "all other problems: a network simplex on a table of all costs, 8 bytes a pair";
     Edges: "edges", "graphs whose edges take less time than a table of distances, and all graphs with a time limit: a network simplex on the edges";
-    Sweeps: "sweeps", "bounds by `accuracy` or `time`, before the exact engines: a few Sinkhorn sweeps, up to 1,448 by 1,448 points in at most 8 dimensions and 5,792 by 5,792 in more";
-    Auction: "auction", "at least 1,449 by 1,449 points with coordinates, a matrix of at least 2,048 by 2,048, or a device: an auction without a table, then a network simplex or shortest augmenting paths on few arcs";
+    Sweeps: "sweeps", "bounds by `time`, or by an `accuracy` of at least 0.2 (0.02 from 5 dimensions on), before the exact engines: a few Sinkhorn sweeps, up to 1,448 by 1,448 points in at most 8 dimensions and 5,792 by 5,792 in more";
+    Bottleneck: "bottleneck", "`order=inf`: maximum flows along all arcs up to a length, found in a k-d tree in few dimensions";
+    Auction: "auction", "at least 1,449 by 1,449 points with coordinates, a matrix of at least 2,048 by 2,048, 725 by 725 of either with `mass` or `penalty`, or a device: an auction without a table, then a network simplex or shortest augmenting paths on few arcs";
 } }
 
 /// The engines for a problem in the order in which they run, and the reason for the first.
@@ -65,6 +69,11 @@ impl Route {
     fn new(size: &Size<'_>, engines: &[Engine], reason: &'static str) -> Self {
         let engines = [0, 1, 2].map(|at| engines.get(at).copied());
         Self { engines, sizes: [size.left, size.right], reason }
+    }
+
+    /// Creates the route of a single engine between this many sources and sinks.
+    pub(super) fn of(engine: Engine, sizes: [usize; 2], reason: &'static str) -> Self {
+        Self { engines: [Some(engine), None, None], sizes, reason }
     }
 
     /// Returns the engines in order; each runs only if those before it do not reach the aim.
@@ -122,11 +131,11 @@ impl fmt::Display for Route {
 #[derive(Clone, Copy)]
 pub(super) struct Size<'p> {
     pub(super) costs: Costs<'p>,
-    /// Numbers of sources and sinks; mass that stays in place does not count.
+    /// Number of sources; mass that stays in place does not count.
     pub(super) left: usize,
+    /// Number of sinks; mass that stays in place does not count.
     pub(super) right: usize,
-    /// Whether all mass moves.
-    pub(super) is_balanced: bool,
+    pub(super) relax: Relaxation<'p>,
     pub(super) device: DeviceUse,
 }
 
@@ -145,12 +154,29 @@ pub(super) enum DeviceUse {
 
 /// Chooses the engines for a problem and an aim.
 pub(super) fn route(size: &Size<'_>, aim: &Aim) -> Route {
-    let &Size { costs, left, right, is_balanced, device } = size;
+    let &Size { costs, left, right, relax, device } = size;
     // A relaxed problem has a spare source and a spare sink.
-    let spares = usize::from(!is_balanced);
+    let spares = usize::from(!relax.is_balanced());
     let exact = by_size(left + spares, right + spares);
     let to = |engines: &[Engine], reason| Route::new(size, engines, reason);
-    if !is_balanced {
+    if !relax.is_balanced() {
+        let is_supported = match costs {
+            Costs::Metric(metric) => auction::supports(metric),
+            Costs::Matrix(_) => true,
+        };
+        let is_large = is_even(left, right) && left.saturating_mul(right) >= RELAXED_ARCS;
+        if is_on_line(costs) && left.max(right) > SMALL && left.min(right) > 0 {
+            let reason = "points with one coordinate";
+            if is_large && matches!(relax, Relaxation::Mass(_)) {
+                // Faster than a dozen or more penalties; without its certificate they answer.
+                return to(&[Engine::Auction, Engine::Line, exact], reason);
+            }
+            return to(&[Engine::Line, exact], reason);
+        }
+        if is_supported && is_large {
+            let reason = "many points, and a spare source and sink for mass that stays behind";
+            return to(&[Engine::Auction, exact], reason);
+        }
         return to(&[exact], "a spare row and column of the table take mass that stays behind");
     }
     if left == 0 || right == 0 {
@@ -171,7 +197,7 @@ pub(super) fn route(size: &Size<'_>, aim: &Aim) -> Route {
     if is_on_edges(metric, left, right, aim) {
         return to(&[Engine::Edges], "the edges of the graph take less time than distances");
     }
-    let swept = aim.takes_bounds() && sweeps_pay(metric, left, right);
+    let swept = sweeps_reach(metric, aim) && sweeps_pay(metric, left, right);
     match (swept, is_large(metric, left, right)) {
         (true, true) => {
             let engines = [Engine::Sweeps, Engine::Auction, exact];
@@ -181,6 +207,12 @@ pub(super) fn route(size: &Size<'_>, aim: &Aim) -> Route {
         (false, true) => to(&[Engine::Auction, exact], "many points with coordinates"),
         (false, false) => to(&[exact], exact.by_size_reason()),
     }
+}
+
+/// Returns whether costs are distances on a line.
+pub(super) fn is_on_line(costs: Costs<'_>) -> bool {
+    let Costs::Metric(metric) = costs else { return false };
+    Line::of(metric).is_some_and(|line| line.is_distance())
 }
 
 /// Chooses the engine for a table of all costs.
@@ -228,13 +260,14 @@ fn is_one_sided(left: usize, right: usize) -> bool {
     few <= LOPSIDED_FEW && many >= LOPSIDED_RATIO * few
 }
 
-/// Largest small side of [`Engine::Lopsided`] and least ratio of the sides: at this size it takes
-/// as long as the simplex between points in space; at 10 × 20,000 points a hundredth of the time.
+/// Largest number of points on the smaller side for [`Engine::Lopsided`]: at this size it takes as
+/// long as the simplex between points in space; at 10 × 20,000 points a hundredth of the time.
 const LOPSIDED_FEW: usize = 64;
+
+/// Least ratio of the larger side to the smaller one for [`Engine::Lopsided`].
 const LOPSIDED_RATIO: usize = 64;
 
-/// Arcs up to which one problem, or many together, take about a tenth of a millisecond: too short
-/// for threads, a progress bar or Sinkhorn sweeps.
+/// Arcs up to which problems take a tenth of a millisecond, too short for threads or sweeps.
 pub(super) const QUICK_ARCS: usize = 1 << 12;
 
 /// Fewest arcs between points for [`Engine::Auction`]: up to twice as fast as the simplex at 3,000
@@ -246,6 +279,11 @@ const AUCTION_ARCS: usize = 1 << 21;
 
 /// Fewest arcs of a cost matrix for [`Engine::Auction`]; its module `table` has the measurements.
 const MATRIX_ARCS: usize = 1 << 22;
+
+/// Fewest arcs of a relaxed problem for [`Engine::Auction`]. At 500 points a side in the plane the
+/// table takes three times as long as the auction where a tenth of the mass moves, half as long
+/// where nine tenths do; at 3,000 a hundred and fifty times and ten times as long.
+const RELAXED_ARCS: usize = 1 << 19;
 
 /// Most arcs for which [`Engine::Sweeps`] finds bounds before the auction in many dimensions: in
 /// two thirds of its time at 2,000 points a side in R³⁰, one and a half times its time at 20,000 in
@@ -269,12 +307,31 @@ fn is_even(left: usize, right: usize) -> bool {
     left.min(right) > 1 && !is_lopsided(left, right)
 }
 
-/// Returns whether a few sweeps find bounds before the exact engines finish. They do not for few
-/// points against many, which shortest augmenting paths solve exactly in less time.
+/// Returns whether sweeps find bounds first; few points against many are solved faster.
 fn sweeps_pay(metric: &GroundMetric, left: usize, right: usize) -> bool {
     let is_quick = left.saturating_mul(right) <= QUICK_ARCS;
     !is_quick && !is_one_sided(left, right) && sweeps_first(metric, left, right)
 }
+
+/// Returns whether sweeps are likely to reach an aim: always with a time limit, which only limits
+/// the width, and otherwise from [`SWEPT_WIDTH`] on.
+///
+/// Sweeps that reach it take a fifth to a half of the time of the exact engines from 300 to 4,000
+/// points a side; sweeps that do not lengthen those by a quarter to a half. At a width of 0.01 they
+/// reach it in half of the problems in R⁵ to R³⁰ and in none in the plane, where they miss 0.1 in a
+/// third.
+fn sweeps_reach(metric: &GroundMetric, aim: &Aim) -> bool {
+    let has_many_dimensions = metric.vectors().is_some_and(|(dim, _)| dim >= MANY_DIMENSIONS);
+    let least = SWEPT_WIDTH[usize::from(has_many_dimensions)];
+    aim.accepts_bounds() && (aim.time.is_some() || aim.width() >= least)
+}
+
+/// Least requested widths for sweeps without a time limit: in at least [`MANY_DIMENSIONS`]
+/// dimensions the second one, otherwise the first one.
+const SWEPT_WIDTH: [f64; 2] = [0.2, 0.02];
+
+/// Number of dimensions from which on sweeps reach narrower bounds.
+const MANY_DIMENSIONS: usize = 5;
 
 /// Returns whether sweeps bound a problem before an auction does: up to [`AUCTION_ARCS`], and up to
 /// [`MOST_SWEPT`] where the auction has no bounding boxes to exclude points by.
@@ -342,8 +399,7 @@ pub(super) fn graph_time(metric: &GroundMetric, left: usize, right: usize) -> f6
     edges_time(metric.points(), edges).min(pairs_time(metric, left, right))
 }
 
-/// Estimates the nanoseconds of the simplex on edges: one pivot for every independent cycle, at
-/// most one for every node. The supports hardly matter.
+/// Estimates the nanoseconds of the simplex on edges: a pivot for every cycle or node.
 fn edges_time(nodes: usize, edges: usize) -> f64 {
     let cycles = (edges + 1).saturating_sub(nodes) as f64;
     let pivots = cycles.min(nodes as f64);
@@ -413,6 +469,7 @@ mod tests {
         };
         help(Engine::Auction, side(AUCTION_ARCS));
         help(Engine::Auction, side(MATRIX_ARCS));
+        help(Engine::Auction, side(RELAXED_ARCS));
         help(Engine::Sweeps, side(AUCTION_ARCS) - 1);
         help(Engine::Sweeps, side(MOST_SWEPT) - 1);
         help(Engine::Small, SMALL);

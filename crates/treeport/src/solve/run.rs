@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::aim::{Aim, Deadline, Wanted};
 use super::answer::Answer;
-use super::components;
 use super::costs::device::Device;
 use super::exact::edges::EdgeProblem;
 use super::exact::line::{self, Line};
 use super::exact::{auction, sweeps};
-use super::posed::{OnMetric, Posed};
-use super::relax::{self, Penalty, Relaxation};
+use super::problem::components;
+use super::problem::posed::{OnMetric, Posed};
+use super::relax::{self, Relaxation};
 use super::route::{DeviceUse, Engine, Route, Size, prepare, route};
 use super::sides::{Costs, Sides};
 use super::workspace::Workspace;
@@ -32,7 +32,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn exact(answer: Answer) -> Self {
+    pub(super) fn exact(answer: Answer) -> Self {
         Self { answer, is_done: true }
     }
 }
@@ -48,17 +48,17 @@ pub(super) fn answer(
         return components::answer(space, pair, relax, asked);
     }
     prepare_graph(posed, relax, asked)?;
-    if !relax.is_balanced() {
-        return relaxed(space, posed, relax, asked);
-    }
-    let costs = read(&mut space.sides, posed)?;
+    let (costs, relax) = if relax.is_balanced() {
+        (read(&mut space.sides, posed)?, relax)
+    } else {
+        relax::read(&mut space.sides, posed, relax)?
+    };
     let route = route(&size(costs, &space.sides, relax, asked.device), asked.aim);
-    let answer = run_route(route, space, posed, costs, asked)?;
+    let answer = run_route(route, space, posed, (costs, relax), asked)?;
     Ok(Answer { route, ..space.sides.unswapped(answer) })
 }
 
-/// Prepares a graph for many distances if the problem needs them. A balanced problem with a time
-/// limit is solved on the edges, which need none.
+/// Prepares a graph for many distances, unless the problem is solved on the edges.
 fn prepare_graph(posed: &Posed<'_>, relax: Relaxation<'_>, asked: Asked<'_>) -> Result<()> {
     let Posed::Metric(pair) = posed else { return Ok(()) };
     if relax.is_balanced() && asked.aim.time.is_some() {
@@ -69,7 +69,7 @@ fn prepare_graph(posed: &Posed<'_>, relax: Relaxation<'_>, asked: Asked<'_>) -> 
         prepare(pair.metric, std::iter::once(sizes), &|state| asked.deadline.report(state));
     match prepared {
         // The engines find the same, and answer with the first plan.
-        Err(Error::Cancelled) if asked.deadline.has_passed() => Ok(()),
+        Err(Error::Canceled) if asked.deadline.has_passed() => Ok(()),
         prepared => prepared,
     }
 }
@@ -96,19 +96,19 @@ pub(super) fn route_of(
 fn size<'p>(
     costs: Costs<'p>,
     sides: &Sides,
-    relax: Relaxation<'_>,
+    relax: Relaxation<'p>,
     device: Option<&Arc<dyn Device>>,
 ) -> Size<'p> {
     let device = match device {
         None => DeviceUse::None,
-        Some(device) if device.takes_all() => DeviceUse::Every,
+        Some(device) if device.scans_all() => DeviceUse::Every,
         Some(_) => DeviceUse::Large,
     };
     let (left, right) = match (sides.left.len(), sides.right.len()) {
         (left, right) if sides.swapped => (right, left),
         sizes => sizes,
     };
-    Size { costs, left, right, is_balanced: relax.is_balanced(), device }
+    Size { costs, left, right, relax, device }
 }
 
 /// Reads the sides of a balanced problem; returns its costs.
@@ -126,6 +126,7 @@ fn read<'p>(sides: &mut Sides, posed: &Posed<'p>) -> Result<Costs<'p>> {
             Ok(Costs::Metric(pair.metric))
         }
         Posed::Matrix(matrix) => {
+            matrix.check_memory()?;
             sides.read_matrix(matrix, Relaxation::Balanced)?;
             Ok(Costs::Matrix(matrix.costs))
         }
@@ -139,21 +140,21 @@ fn run_route(
     route: Route,
     space: &mut Workspace,
     posed: &Posed<'_>,
-    costs: Costs<'_>,
+    (costs, relax): (Costs<'_>, Relaxation<'_>),
     asked: Asked<'_>,
 ) -> Result<Answer> {
     let Asked { aim, device, deadline } = asked;
     let mut best: Option<Answer> = None;
     for engine in route.engines() {
         // Checked here too, because an engine solves a small problem before its first check.
-        let is_stopped = aim.takes_bounds() && !deadline.report_proved(None);
+        let is_stopped = aim.accepts_bounds() && !deadline.report_proved(None);
         let found = if is_stopped && engine != Engine::Edges {
-            Err(Error::Cancelled)
+            Err(Error::Canceled)
         } else {
-            run(engine, space, posed, costs, asked)
+            run(engine, space, posed, (costs, relax), asked)
         };
         if device.is_some_and(|device| device.has_failed()) {
-            return Err(Error::Cancelled);
+            return Err(Error::Canceled);
         }
         match found {
             Ok(Some(found)) if found.is_done || deadline.has_passed() => {
@@ -161,12 +162,12 @@ fn run_route(
             }
             Ok(Some(found)) => best = Some(found.answer.or_better(best)),
             Ok(None) => {}
-            Err(Error::Cancelled) if deadline.has_passed() => break,
+            Err(Error::Canceled) if deadline.has_passed() => break,
             Err(Error::Memory { .. }) if deadline.is_limited() && best.is_some() => break,
             Err(error) => return Err(error),
         }
     }
-    best.map_or_else(|| first_plan(&space.sides, costs, Relaxation::Balanced), Ok)
+    best.map_or_else(|| first_plan(&space.sides, costs, relax), Ok)
 }
 
 /// Runs one engine; returns `None` if it does not support the costs or finds no bounds.
@@ -174,10 +175,13 @@ fn run(
     engine: Engine,
     space: &mut Workspace,
     posed: &Posed<'_>,
-    costs: Costs<'_>,
+    (costs, relax): (Costs<'_>, Relaxation<'_>),
     asked: Asked<'_>,
 ) -> Result<Option<Found>> {
     let Asked { aim, deadline, .. } = asked;
+    if !relax.is_balanced() {
+        return run_relaxed(engine, space, (costs, relax), asked);
+    }
     let Workspace { sides, units, table, edges, line, .. } = &mut *space;
     let keep_going = |proved| deadline.report_proved(proved);
     let exact = |answer| Some(Found::exact(answer));
@@ -194,7 +198,7 @@ fn run(
         }
         (Engine::Sweeps, Posed::Metric(pair)) => {
             let with_plan = aim.wanted > Wanted::Value;
-            let answer = sweeps::answer(pair, space, aim.width(), with_plan)?;
+            let answer = sweeps::answer(pair, space, (aim.width(), with_plan), deadline)?;
             let is_done = answer.is_within(aim.width());
             Ok(Some(Found { answer, is_done }))
         }
@@ -203,42 +207,32 @@ fn run(
     }
 }
 
-/// Solves a relaxed problem; if the deadline passes, the answer is the first feasible plan.
-fn relaxed(
+/// Runs one engine on a relaxed problem.
+fn run_relaxed(
+    engine: Engine,
     space: &mut Workspace,
-    posed: &Posed<'_>,
-    relax: Relaxation<'_>,
+    (costs, relax): (Costs<'_>, Relaxation<'_>),
     asked: Asked<'_>,
-) -> Result<Answer> {
-    let Asked { aim, deadline, .. } = asked;
-    let keep_going = |proved| deadline.report_proved(proved);
-    let solved = if aim.takes_bounds() && !keep_going(None) {
-        Err(Error::Cancelled)
-    } else {
-        relax::answer(space, posed, relax, aim.wanted, &keep_going)
-    };
-    let costs = match posed {
-        Posed::Metric(pair) => Costs::Metric(pair.metric),
-        Posed::Matrix(matrix) => Costs::Matrix(matrix.costs),
-        Posed::Components(_) => unreachable!("components are solved one by one"),
-    };
-    let route_of = |sides: &Sides| route(&size(costs, sides, relax, asked.device), aim);
-    match solved {
-        Err(Error::Cancelled) if deadline.has_passed() => {
-            let (costs, relax) = relax::read(&mut space.sides, posed, relax)?;
-            let plan = first_plan(&space.sides, costs, relax)?;
-            Ok(Answer { route: route_of(&space.sides), ..space.sides.unswapped(plan) })
-        }
-        solved => {
-            let route = route_of(&space.sides);
-            // A table of few points may use another simplex.
-            solved.map(|answer| Answer { route, engine: route.engine(), ..answer })
-        }
+) -> Result<Option<Found>> {
+    if engine == Engine::Auction {
+        let asked = Asked { device: None, ..asked };
+        return relax::spares::answer(costs, &space.sides, relax, &mut space.table, asked);
     }
+    let keep_going = |proved| asked.deadline.report_proved(proved);
+    if let (Engine::Line, Costs::Metric(metric)) = (engine, costs) {
+        let Workspace { sides, units, line, .. } = space;
+        let Some(on) = Line::of(metric) else { return Ok(None) };
+        let memory = (units, line);
+        let found = relax::line::answer(&on, sides, relax, memory, asked.aim.wanted, &keep_going)?;
+        return Ok(found.map(Found::exact));
+    }
+    let answer = relax::on_table(space, costs, relax, asked.aim.wanted, &keep_going)?;
+    // A table of few points may use another simplex.
+    Ok(Some(Found::exact(Answer { engine, ..answer })))
 }
 
 /// Returns the bounds that need no time: 0, and the cost of the plan that serves the sinks in
-/// order. With a penalty that plan leaves all mass behind.
+/// order, without arcs that cost no less than the penalties of their ends.
 fn first_plan(sides: &Sides, costs: Costs<'_>, relax: Relaxation<'_>) -> Result<Answer> {
     let cost = |i: usize, j: usize| match costs {
         Costs::Metric(metric) => metric.distance(i, j),
@@ -246,46 +240,43 @@ fn first_plan(sides: &Sides, costs: Costs<'_>, relax: Relaxation<'_>) -> Result<
         Costs::Matrix(matrix) => matrix.entry(i, j),
     };
     let (mut plan, mut upper) = (sides.shared_plan(), 0.0);
-    let mut to_move = match relax {
-        Relaxation::Balanced => f64::INFINITY,
-        Relaxation::Mass(mass) => {
-            plan = relax::shared_plan_of(&sides.shared, mass);
-            mass - plan.mass.iter().sum::<f64>()
-        }
-        Relaxation::Penalty(penalty) => {
-            upper = penalty_of_all(sides, penalty);
-            0.0
-        }
-    };
+    let mut to_move = f64::INFINITY;
+    if let Relaxation::Mass(mass) = relax {
+        plan = relax::shared_plan_of(&sides.shared, mass);
+        to_move = mass - plan.mass.iter().sum::<f64>();
+    }
+    let side = usize::from(sides.swapped);
+    let penalty = relax.penalty();
+    let price = |i: usize, j: usize| penalty.at(side, i) + penalty.at(1 - side, j);
     let [mut supply, mut demand] = [sides.supply.clone(), sides.demand.clone()];
     let (mut i, mut j) = (0, 0);
     while i < supply.len() && j < demand.len() && to_move > 0.0 {
         let (mass, ends) = (supply[i].min(demand[j]).min(to_move), (sides.left[i], sides.right[j]));
         if mass > 0.0 {
-            let cost = cost(ends.0, ends.1);
+            let (cost, price) = (cost(ends.0, ends.1), price(ends.0, ends.1));
             if !(0.0..f64::INFINITY).contains(&cost) {
                 let (from, to) = if sides.swapped { (ends.1, ends.0) } else { ends };
                 return Err(Error::BadDistance { from, to, value: cost });
             }
-            plan.push(ends.0 as u32, ends.1 as u32, mass);
-            upper += mass * cost;
+            if cost < price {
+                plan.push(ends.0 as u32, ends.1 as u32, mass);
+            }
+            upper += mass * cost.min(price);
         }
         supply[i] -= mass;
         demand[j] -= mass;
         to_move -= mass;
         (i, j) = (i + usize::from(supply[i] <= 0.0), j + usize::from(demand[j] <= 0.0));
     }
+    if let Relaxation::Penalty(penalty) = relax {
+        let paid = |side: usize, places: &[usize], masses: &[f64]| -> f64 {
+            places.iter().zip(masses).map(|(&at, mass)| penalty.at(side, at) * mass).sum()
+        };
+        upper += paid(side, &sides.left[i..], &supply[i..]);
+        upper += paid(1 - side, &sides.right[j..], &demand[j..]);
+    }
     if !upper.is_finite() {
         return Err(Error::Unsolved { left: sides.left.len(), right: sides.right.len() });
     }
     Ok(Answer { upper, plan, ..Answer::default() })
-}
-
-/// Returns the penalty of all mass of both sides.
-fn penalty_of_all(sides: &Sides, penalty: Penalty<'_>) -> f64 {
-    let side = usize::from(sides.swapped);
-    let paid = |side: usize, places: &[usize], masses: &[f64]| -> f64 {
-        places.iter().zip(masses).map(|(&at, mass)| penalty.at(side, at) * mass).sum()
-    };
-    paid(side, &sides.left, &sides.supply) + paid(1 - side, &sides.right, &sides.demand)
 }

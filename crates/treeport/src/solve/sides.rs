@@ -11,13 +11,14 @@
 use std::cmp::Ordering;
 
 use super::answer::{Answer, Duals};
-use super::matrix::{MatrixView, SideMasses};
-use super::posed::{OnMatrix, OnMetric};
+use super::exact::MOST_KEPT;
+use super::problem::matrix::{MatrixView, SideMasses};
+use super::problem::posed::{OnMatrix, OnMetric};
 use super::relax::Relaxation;
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
-use crate::rounding::TOTALS;
+use crate::numeric::rounding::TOTALS;
 use crate::tree::Coupling;
 
 /// The source of costs.
@@ -36,7 +37,9 @@ pub(super) struct Sides {
     pub(super) left: Vec<usize>,
     /// Sinks: points, or columns, in increasing order.
     pub(super) right: Vec<usize>,
+    /// Supplies of the sources.
     pub(super) supply: Vec<f64>,
+    /// Demands of the sinks.
     pub(super) demand: Vec<f64>,
     /// Points where mass stays in place, and that mass.
     pub(super) shared: Vec<(usize, f64)>,
@@ -47,6 +50,12 @@ pub(super) struct Sides {
 }
 
 impl Sides {
+    /// Returns whether it is small enough for a thread to keep.
+    pub(super) fn is_small(&self) -> bool {
+        let Self { left, right, support, .. } = self;
+        left.capacity() + right.capacity() + support.capacity() <= MOST_KEPT
+    }
+
     /// Returns whether no mass moves.
     pub(super) fn is_empty(&self) -> bool {
         self.left.is_empty() || self.right.is_empty()
@@ -218,8 +227,7 @@ pub(super) fn transpose(table: &[f64], rows: usize, columns: usize, out: &mut Ve
     }
 }
 
-/// Adds the difference of the totals, which is rounding, to the largest demand. If little mass
-/// moves, that difference may exceed smaller demands.
+/// Adds the difference of the totals, which is rounding, to the largest demand.
 pub(crate) fn balance_totals(supply: &[f64], demand: &mut [f64]) {
     let missing = supply.iter().sum::<f64>() - demand.iter().sum::<f64>();
     let largest = demand.iter_mut().max_by(|a, b| a.total_cmp(b));
@@ -228,8 +236,7 @@ pub(crate) fn balance_totals(supply: &[f64], demand: &mut [f64]) {
     }
 }
 
-/// Returns the factor that scales the right total to the left one. It is 1 if they differ by a few
-/// last bits, which integer masses absorb: scaling would keep equal masses from cancelling.
+/// Returns the factor from the right total to the left one; 1 if only last bits differ.
 pub(crate) fn rescaling(left: f64, right: f64) -> f64 {
     if (left - right).abs() <= TOTALS * left.max(right) { 1.0 } else { left / right }
 }

@@ -26,7 +26,9 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Returns whether it is small enough for a thread to keep.
     fn is_small(&self) -> bool {
-        self.edges.is_small()
+        self.sides.is_small()
+            && self.units.is_small()
+            && self.edges.is_small()
             && self.sweeps.is_small()
             && self.line.is_small()
             && self.table.is_small()
@@ -45,4 +47,21 @@ pub(super) fn lend<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
         WORKSPACE.set(Some(workspace));
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masses_of_many_points_are_not_kept() {
+        let mut space = Workspace::default();
+        assert!(space.is_small());
+        let masses = vec![1.0; 1 << 17];
+        space.units.set(&masses, &masses);
+        assert!(!space.is_small());
+        let left = Vec::with_capacity(1 << 18);
+        let sides = Sides { left, ..Sides::default() };
+        assert!(!Workspace { sides, ..Workspace::default() }.is_small());
+    }
 }

@@ -11,10 +11,10 @@
 use super::Tree;
 use super::convex::{ConvexFunction, ConvexPieces};
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
+use crate::measures::{Measure, Measures};
 use crate::memory;
+use crate::progress::tasks::BARYCENTER;
 use crate::progress::{Counter, Progress};
-use crate::steps::BARYCENTER;
 
 /// Integer total mass of every measure.
 const WHOLE: i64 = 1 << 60;
@@ -45,7 +45,7 @@ impl Tree {
     /// # Errors
     /// No measures; measures on other points than the tree's or of different masses; a number of
     /// weights other than the number of measures; weights that are negative, not finite or all 0;
-    /// [`Error::Memory`]; [`Error::Cancelled`] if `progress`, which counts nodes, cancels.
+    /// [`Error::Memory`]; [`Error::Canceled`] if `progress`, which counts nodes, cancels.
     ///
     /// # Complexity
     /// O((n + e) log n) for n nodes, where e is the total number of nodes above the points of each
@@ -97,7 +97,7 @@ impl Tree {
             }
             // Children before parents.
             above.sort_unstable();
-            memory::grow(&mut all, format_args!("{step}"), above.len(), instead)?;
+            memory::grow(&mut all, step, above.len(), instead)?;
             for node in above.drain(..) {
                 let v = node as usize;
                 let mass = std::mem::take(&mut masses[v]);
@@ -185,8 +185,7 @@ fn add_edge_cost(
     pieces.add_kink(f, 0, length * absent.max(0.0))
 }
 
-/// Converts the masses of a measure to integers that add up to [`WHOLE`]; the largest absorbs the
-/// rounding.
+/// Converts masses to integers with the sum [`WHOLE`]; the largest absorbs rounding.
 fn integer_masses(measure: &Measure<'_>) -> Vec<(usize, i64)> {
     let factor = WHOLE as f64 / measure.total();
     let mut units: Vec<(usize, i64)> =

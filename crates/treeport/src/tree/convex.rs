@@ -158,8 +158,7 @@ impl ConvexPieces {
         (first, self.concat(cut, rest))
     }
 
-    /// Splits a sequence into the pieces up to `length`, the rest of the piece cut there, and those
-    /// after it.
+    /// Splits a sequence into the pieces up to `length`, the rest of the cut piece, and others.
     fn split_at(&mut self, root: u32, length: i64) -> (u32, u32, u32) {
         if root == NONE || length <= 0 {
             return (NONE, NONE, root);

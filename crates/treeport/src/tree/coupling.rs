@@ -3,7 +3,7 @@
 use super::Tree;
 use super::matching::{MassMove, Matching, Surplus};
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measures::Measure;
 
 /// A transport plan as sparse triples: `mass[k]` moves from point `left[k]` to point `right[k]`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,11 +8,11 @@
 use super::Tree;
 use super::index::{AncestorIndex, Depth};
 use crate::error::Result;
-use crate::measure::{Measure, Measures, check_balance};
-use crate::order::RankOrder;
-use crate::parallel;
+use crate::measures::{Measure, Measures, check_balance};
+use crate::numeric::order::RankOrder;
+use crate::progress::tasks;
 use crate::progress::{Counter, Progress};
-use crate::steps;
+use crate::tools::parallel;
 
 /// Above this share of the tree's nodes the dense loop is faster (`bench distance`).
 const DENSE_SHARE: f64 = 0.15;
@@ -55,8 +55,7 @@ impl Tree {
         Ok(self.distance_sorted(a, b))
     }
 
-    /// Computes W_T of measures that are not prepared. Sorting the points of both together is
-    /// faster than merging them first, because half of a merge's branches are mispredicted.
+    /// Computes W_T of unprepared measures: sorting both together is faster than merging.
     fn distance_sorted(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let index = self.index();
         let mut order = RankOrder::default();
@@ -107,7 +106,7 @@ impl Tree {
     ///
     /// # Errors
     /// See [`Tree::distance`]; errors name the measures.
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress`, which counts pairs, cancels.
+    /// [`Error::Canceled`](crate::Error::Canceled) if `progress`, which counts pairs, cancels.
     pub fn pairs(
         &self,
         measures: &Measures,
@@ -138,7 +137,7 @@ impl Tree {
         a.check_paired(b)?;
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
-        let counter = Counter::new(steps::DISTANCES, a.len(), progress);
+        let counter = Counter::new(tasks::DISTANCES, a.len(), progress);
         let mut distances = vec![0.0; a.len()];
         // Every row is used once, so restricting the tree to few leaves costs more than it saves.
         parallel::try_for_each_with(
@@ -211,8 +210,7 @@ impl Tree {
 /// Pairs per parallel task: enough to hide the scheduling of a 1 µs distance.
 pub(super) const PAIRS_PER_TASK: usize = 256;
 
-/// Computes W_T of two measures on leaf ranks: merges them, drops what cancels, and sweeps the
-/// spanned subtree.
+/// Computes W_T on leaf ranks: merges, drops what cancels, and sweeps the spanned subtree.
 pub(super) fn sparse(
     index: &AncestorIndex,
     a: &Measure<'_>,

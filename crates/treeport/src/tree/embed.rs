@@ -2,10 +2,10 @@
 
 use super::Tree;
 use crate::error::Result;
-use crate::measure::{Measure, Measures};
+use crate::measures::{Measure, Measures};
 use crate::memory;
-use crate::parallel;
-use crate::sparse::Csr;
+use crate::tools::csr::Csr;
+use crate::tools::parallel;
 
 /// Largest number of entries computed at a time: 256 MiB.
 const AT_ONCE: usize = 1 << 24;
@@ -15,9 +15,6 @@ impl Tree {
     /// distance of two rows is the tree distance of the measures (\[CTW24\], Corollary 2.2).
     ///
     /// Columns are nodes; a row has entries only above its points, at edges of positive length.
-    ///
-    /// # Errors
-    /// The measures are on another number of points.
     ///
     /// # Complexity
     /// O(k log k) per row for k nodes above its points, in parallel over rows.
@@ -34,8 +31,7 @@ impl Tree {
         self.rows_above(measures, |mass, length| mass * length)
     }
 
-    /// Returns rows of `value(mass below a node, length of its edge)`, for the nodes above a
-    /// measure's points whose edge has positive length.
+    /// Returns rows of `value(mass below, length)` for the edges above a measure's points.
     pub(super) fn rows_above(
         &self,
         measures: &Measures,

@@ -19,7 +19,7 @@
 //! this factor, trees of tweets in which half of the words are new have three times the error
 //! (0.059 instead of 0.0195).
 
-use super::Tree;
+use super::{Tree, TreeDraft};
 use crate::error::{Error, Result};
 
 /// Place and edge length of a new leaf.
@@ -68,9 +68,7 @@ impl Tree {
                 found: distances.len().to_string(),
             });
         }
-        if let Some(to) = distances.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
-            return Err(Error::BadNewDistance { to, value: distances[to] });
-        }
+        check_new_distances(distances, |to| to)?;
         let mut near: Vec<u32> = (0..self.leaves() as u32).collect();
         let order = |&a: &u32, &b: &u32| {
             distances[a as usize].total_cmp(&distances[b as usize]).then(a.cmp(&b))
@@ -147,7 +145,6 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn extended(&self, new: &[Attachment]) -> Result<Self> {
-        let old = self.parents().len();
         let mut cuts = Vec::with_capacity(new.len());
         for (at, one) in new.iter().enumerate() {
             cuts.push((self.cut(at, one)?, at));
@@ -157,11 +154,7 @@ impl Tree {
             let ((a, a_up), (b, b_up)) = (a.0, b.0);
             a.cmp(&b).then(a_up.total_cmp(&b_up))
         });
-        let mut parent: Vec<Option<usize>> =
-            (0..old).map(|v| (v != self.root()).then(|| self.parents()[v] as usize)).collect();
-        let mut length = self.lengths().to_vec();
-        let mut point: Vec<Option<usize>> =
-            (0..old).map(|v| (v < self.leaves()).then_some(v)).collect();
+        let mut draft = TreeDraft::of(self);
         // (edge, topmost node on it so far, height of that node above the edge's lower end)
         let mut below = (usize::MAX, 0, 0.0);
         for ((node, up), at) in cuts {
@@ -169,22 +162,18 @@ impl Tree {
                 below = (node, node, 0.0);
             }
             let place = if up > below.2 || node < self.leaves() && below.1 == node {
-                let place = parent.len();
-                parent.push(parent[below.1]);
                 // The part of the edge above the place.
-                length.push((self.lengths()[node] - up).max(0.0));
-                point.push(None);
-                (parent[below.1], length[below.1]) = (Some(place), up - below.2);
+                let above = (self.lengths()[node] - up).max(0.0);
+                let place = draft.inner(draft.parent[below.1], above);
+                (draft.parent[below.1], draft.length[below.1]) = (Some(place), up - below.2);
                 below = (node, place, up);
                 place
             } else {
                 below.1
             };
-            parent.push(Some(place));
-            length.push(new[at].length);
-            point.push(Some(self.leaves() + at));
+            draft.leaf(Some(place), new[at].length, self.leaves() + at);
         }
-        Self::from_unordered(&parent, &length, &point)
+        draft.into_tree()
     }
 
     /// Returns the node whose edge contains a place, and the place's height above that node.
@@ -209,6 +198,14 @@ impl Tree {
     }
 }
 
+/// Checks that the distances of a new point are finite and at least 0; `to` numbers the points.
+pub(crate) fn check_new_distances(distances: &[f64], to: impl Fn(usize) -> usize) -> Result<()> {
+    match distances.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
+        Some(bad) => Err(Error::BadNewDistance { to: to(bad), value: distances[bad] }),
+        None => Ok(()),
+    }
+}
+
 /// Returns the mean ratio of the nearest leaf's distances in the tree to the new point's distances.
 fn scale(compared: &[NearbyLeaf]) -> f64 {
     let others = compared.iter().filter(|one| one.in_tree > 0.0);
@@ -218,8 +215,7 @@ fn scale(compared: &[NearbyLeaf]) -> f64 {
     if mean.is_finite() { mean } else { 1.0 }
 }
 
-/// Finds the place, at most `top` above the leaf, and the length with the least error to the
-/// compared leaves.
+/// Finds place, at most `top` high, and length with the least error to some leaves.
 fn best_place(leaf: usize, nearest: f64, top: f64, compared: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
     let places = [0.0, half].into_iter().chain(compared.iter().map(|one| one.meeting_height));

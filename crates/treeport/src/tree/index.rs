@@ -5,6 +5,7 @@
 //! neighboring leaves between them: a range minimum query, answered from a sparse table.
 
 use super::Tree;
+use crate::numeric::double_double::DoubleDouble;
 
 /// Depth-first order of a tree with a sparse table for lowest common ancestor queries.
 ///
@@ -22,33 +23,11 @@ pub(crate) struct AncestorIndex {
     leaf: Vec<Depth>,
 }
 
-/// A distance from the root in double-double arithmetic.
+/// A distance from the root.
 ///
 /// Path lengths are differences of depths; in plain `f64` a short edge deep in a tall tree would
 /// lose its digits, and the sparse algorithm would not agree with the loop over edges.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Depth {
-    high: f64,
-    low: f64,
-}
-
-impl Depth {
-    /// Returns the depth below an edge of this length.
-    fn below(self, length: f64) -> Self {
-        let sum = self.high + length;
-        let length_kept = sum - self.high;
-        let lost = (self.high - (sum - length_kept)) + (length - length_kept);
-        let low = self.low + lost;
-        let high = sum + low;
-        Self { high, low: low - (high - sum) }
-    }
-
-    /// Returns the length of the path up to `ancestor`.
-    #[inline]
-    pub(crate) fn minus(self, ancestor: Self) -> f64 {
-        (self.high - ancestor.high) + (self.low - ancestor.low)
-    }
-}
+pub(crate) type Depth = DoubleDouble;
 
 /// Sparse table: the smallest ancestor number of every 2^l neighboring pairs of leaves.
 ///
@@ -139,7 +118,7 @@ impl AncestorIndex {
                 number[v] = next_number[p];
                 next_number[p] += inner_count[v];
                 next_number[v] = number[v] + 1;
-                depth[v] = depth[p].below(tree.lengths()[v]);
+                depth[v] = depth[p] + Depth::from(tree.lengths()[v]);
             }
             if v < leaves {
                 index.rank[v] = next_rank[v];
@@ -161,15 +140,13 @@ impl AncestorIndex {
         self.table.smaller(start + a, start + b - (1 << level))
     }
 
-    /// Returns the lowest common ancestor of a leaf and the one before it; arbitrary for the first
-    /// leaf.
+    /// Returns the lowest common ancestor of a leaf and the one before it.
     #[inline]
     fn branch(&self, before: Option<u32>, rank: u32) -> u32 {
         before.map_or(0, |before| self.ancestor(before as usize, rank as usize))
     }
 
-    /// Writes the branch of every leaf to `out`, for [`AncestorIndex::sweep`]. Reads of a batch
-    /// overlap; within a sweep each would wait behind a mispredicted branch.
+    /// Writes the branch of every leaf, for [`AncestorIndex::sweep`], so that reads overlap.
     pub(crate) fn branches(&self, ranks: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
         let mut last = None;
         out.clear();
@@ -263,7 +240,6 @@ impl AncestorIndex {
         }
     }
 
-    /// Returns the depth of a node.
     pub(crate) fn depth(&self, tree: &Tree, node: usize) -> Depth {
         if node < tree.leaves() {
             self.leaf[self.rank[node] as usize]
@@ -272,7 +248,6 @@ impl AncestorIndex {
         }
     }
 
-    /// Returns the depth of the leaf at a rank.
     pub(crate) fn leaf_depth(&self, rank: u32) -> Depth {
         self.leaf[rank as usize]
     }

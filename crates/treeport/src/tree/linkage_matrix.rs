@@ -65,7 +65,6 @@ impl Tree {
     /// becomes k − 1 rows of the same height; a node with one child has no row. O(n log n).
     ///
     /// # Errors
-    /// The tree is not ultrametric: two leaves differ in their distance from the root.
     /// The tree is not ultrametric: some leaf is farther from the root than another.
     pub fn to_linkage(&self) -> Result<Vec<[f64; 4]>> {
         self.check_even()?;

@@ -10,12 +10,12 @@
 
 use std::ops::Range;
 
-use super::Tree;
 use super::index::Depth;
 use super::prepared::Census;
-use crate::measure::{Measure, Measures};
+use super::{Children, Tree};
+use crate::measures::{Measure, Measures};
 use crate::memory;
-use crate::parallel;
+use crate::tools::parallel;
 
 /// Measures per part of the lists. A part is one task; its sums stay in the first-level cache.
 pub(super) const PART: usize = 1024;
@@ -29,14 +29,14 @@ const LEAST_SHARE: f64 = 1.0 / 32.0;
 /// Inverted lists of a collection of measures.
 #[derive(Clone, Debug)]
 pub(super) struct NodeLists {
-    parts: Vec<Part>,
+    parts: Vec<MeasureBlock>,
     /// Cost Σ μ(v) of moving each measure to the root.
     alone: Vec<f64>,
 }
 
 /// Lists of up to [`PART`] consecutive measures.
 #[derive(Clone, Debug)]
-struct Part {
+struct MeasureBlock {
     /// Start of the list of every node but the root, then the end of the last list.
     start: Vec<u32>,
     /// Number of the measure within the part.
@@ -54,12 +54,6 @@ pub(super) struct QueryShares {
 
 /// Σ min(μ(v), ρ(v)) of a query with each measure of a part.
 pub(super) type SharedSums = [f64; PART];
-
-/// Children of every inner node, in increasing order.
-struct Children {
-    start: Vec<u32>,
-    child: Vec<u32>,
-}
 
 impl NodeLists {
     /// Builds lists in parallel, or returns `None` if they would be too long to help or do not fit
@@ -84,10 +78,11 @@ impl NodeLists {
         let (count, entries) = (measures.len().div_ceil(PART), entries(tree, ranked, most)?);
         let bytes = memory::size_of::<(u32, f64)>(&[entries])
             + memory::size_of::<u32>(&[count, tree.nodes()]);
-        memory::check(format_args!("lists of measures"), bytes, "").ok()?;
-        let children = Children::new(tree);
-        let part =
-            |(_, rows): &(_, Range<usize>)| Part::new(tree, &children, measures, rows.clone());
+        memory::check("lists of measures", bytes, "").ok()?;
+        let children = tree.children();
+        let part = |(_, rows): &(_, Range<usize>)| {
+            MeasureBlock::new(tree, &children, measures, rows.clone())
+        };
         let parts: Vec<_> = parts_of(&(0..measures.len())).collect();
         Some(Self {
             parts: parallel::map(parts.len(), |at| part(&parts[at])),
@@ -108,8 +103,7 @@ impl NodeLists {
         }
     }
 
-    /// Returns the distance of a query to measure `row`, given the sums of its part, or `None` if
-    /// it is too small to be accurate.
+    /// Returns a query's distance to measure `row` from partial sums, unless it is too small.
     pub(super) fn distance(
         &self,
         query: &QueryShares,
@@ -172,36 +166,13 @@ pub(super) fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usi
     Some(entries)
 }
 
-impl Children {
-    fn new(tree: &Tree) -> Self {
-        let inner = |v: usize| tree.parents()[v] as usize - tree.leaves();
-        let mut start = vec![0; tree.nodes() - tree.leaves() + 1];
-        (0..tree.root()).for_each(|v| start[inner(v) + 1] += 1);
-        for k in 1..start.len() {
-            start[k] += start[k - 1];
-        }
-        let (mut next, mut child) = (start.clone(), vec![0; tree.root()]);
-        for v in 0..tree.root() {
-            let place = &mut next[inner(v)];
-            child[*place as usize] = v as u32;
-            *place += 1;
-        }
-        Self { start, child }
-    }
-
-    /// Returns the children of the inner node with number `inner` after the leaves.
-    fn of(&self, inner: usize) -> &[u32] {
-        &self.child[self.start[inner] as usize..self.start[inner + 1] as usize]
-    }
-}
-
-impl Part {
+impl MeasureBlock {
     fn new(tree: &Tree, children: &Children, measures: &Measures, rows: Range<usize>) -> Self {
         let mut part = Self::leaves(tree.leaves(), measures, rows);
         let (mut sums, mut found) = ([0.0; PART], Vec::with_capacity(PART));
         for v in tree.leaves()..tree.root() {
             // Merges the lists of the children; masses are above 0, so 0 marks a row not seen yet.
-            for &child in children.of(v - tree.leaves()) {
+            for &child in children.of(v) {
                 for k in part.list(child as usize) {
                     let sum = &mut sums[usize::from(part.row[k])];
                     if *sum == 0.0 {

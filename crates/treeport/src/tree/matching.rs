@@ -4,8 +4,8 @@ use std::hint::select_unpredictable;
 
 use super::Tree;
 use super::distance::surpluses;
-use crate::measure::Measure;
-use crate::order::RankOrder;
+use crate::measures::Measure;
+use crate::numeric::order::RankOrder;
 
 /// Unmatched surplus below a node: entries of one sign, linked in leaf order.
 #[derive(Clone, Copy)]
@@ -41,8 +41,7 @@ impl Surplus {
     }
 }
 
-/// Mass that moves between indices of a [`Surplus`]; the index after its last stands for the last
-/// common point of the supports.
+/// Mass that moves between indices of a [`Surplus`]; the last is the common point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MassMove {
     pub(crate) from: u32,
@@ -86,8 +85,7 @@ impl Tree {
             |_, _| (),
             |waiting, arrived| *waiting = matched(entries, moves, *waiting, arrived),
         );
-        // A remainder on the left is rounding. It goes to the last target, or else to the common
-        // point, so that no row of the plan loses mass.
+        // A remainder on the left is rounding; it goes to the last target or the common point.
         let to = moves[first..].last().map_or(entries.len() as u32, |last| last.to);
         let mut from = rest.map_or(END, |(rest, _)| rest.first);
         while from != END && entries[from as usize].surplus > 0.0 {

@@ -5,10 +5,13 @@
 //! descends. An ultrametric tree has no type of its own, only a property
 //! ([`Tree::is_ultrametric`]).
 
+#![expect(clippy::missing_errors_doc, reason = "errors name the wrong number and its place")]
+
 mod barycenter;
 mod convex;
 mod coupling;
 mod distance;
+mod draft;
 mod embed;
 mod extend;
 mod index;
@@ -21,6 +24,7 @@ mod prepared;
 mod reroot;
 mod scan;
 mod skeleton;
+mod summary;
 mod unbalanced;
 mod unifrac;
 
@@ -28,18 +32,23 @@ pub use coupling::Coupling;
 pub(crate) use coupling::TreePlans;
 pub use distance::Scratch;
 pub(crate) use distance::surpluses;
+pub(crate) use draft::TreeDraft;
 pub use extend::Attachment;
+pub(crate) use extend::check_new_distances;
 pub(crate) use matching::MassMove;
 pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::TreePotentials;
 pub(crate) use prepared::check_tables;
 pub use prepared::{Census, RankedMeasures};
+#[doc(hidden)]
+pub use summary::{LeafGroup, TreeSummary};
 pub use unifrac::{UniFrac, UniFracOptions};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::{Error, Result};
-use crate::rounding;
+use crate::error::{Error, Result, show_number};
+use crate::numeric::rounding;
+use crate::tools::csr::grouped;
 
 /// A rooted tree whose leaves are the points of a [`GroundMetric`](crate::GroundMetric).
 ///
@@ -88,14 +97,14 @@ pub struct Statistics {
 /// Children of every node, in compressed rows and increasing order.
 #[derive(Clone, Debug)]
 pub struct Children {
-    start: Vec<u32>,
+    start: Vec<usize>,
     child: Vec<u32>,
 }
 
 impl Children {
     /// Returns the children of `node`, none for a leaf.
     pub fn of(&self, node: usize) -> &[u32] {
-        &self.child[self.start[node] as usize..self.start[node + 1] as usize]
+        &self.child[self.start[node]..self.start[node + 1]]
     }
 }
 
@@ -144,16 +153,16 @@ impl Tree {
             return bad(format!("inner node {v} has no children"));
         }
         if let Some(v) = length.iter().position(|l| !(l.is_finite() && *l >= 0.0)) {
-            let value = length[v];
+            let value = show_number(length[v]);
             return bad(format!("edge above node {v} has length {value}; lengths are at least 0"));
         }
         if length[root] != 0.0 {
-            return bad(format!("the root has an edge of length {} above it", length[root]));
+            let value = show_number(length[root]);
+            return bad(format!("the root has an edge of length {value} above it"));
         }
         let shape = Shape { leaves, parent, length, index: OnceLock::new() };
         let tree = Self { shape: Arc::new(shape), names: None, without_length: None };
-        // A path between two leaves goes up and down. Usually even the sum of all edges is not too
-        // long.
+        // A path goes up and down. Usually even the sum of all edges is not too long.
         let too_long = |length: f64| !(2.0 * length).is_finite();
         if too_long(tree.shape.length.iter().sum()) && too_long(tree.heights_from_below()[root]) {
             return bad("the lengths of its paths overflow".into());
@@ -161,8 +170,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Creates a tree from parents and node heights: edge lengths are differences of height, at
-    /// least 0.
+    /// Creates a tree from parents and heights, whose differences are lengths, at least 0.
     pub(crate) fn from_heights(leaves: usize, parent: Vec<u32>, height: &[f64]) -> Result<Self> {
         let length =
             (0..parent.len()).map(|v| (height[parent[v] as usize] - height[v]).max(0.0)).collect();
@@ -232,15 +240,21 @@ impl Tree {
     }
 
     /// Sets the names of the points.
-    ///
-    /// # Errors
-    /// The number of names is not the number of points.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.shape.leaves {
             return Err(Error::NameCount { names: names.len(), points: self.shape.leaves });
         }
         self.names = Some(names.into());
         Ok(self)
+    }
+
+    /// Sets the names of the points, if there are any.
+    #[cfg(feature = "io")]
+    pub(crate) fn with_optional_names(self, names: Option<Vec<String>>) -> Result<Self> {
+        match names {
+            Some(names) => self.with_names(names),
+            None => Ok(self),
+        }
     }
 
     /// Sets the description of the first edge without a length in the text of the tree.
@@ -256,12 +270,11 @@ impl Tree {
 
     /// Copies the names of another tree on the same points.
     pub(crate) fn named_as(mut self, other: &Self) -> Result<Self> {
-        if let Some(names) = &other.names {
-            if names.len() != self.shape.leaves {
-                return Err(Error::NameCount { names: names.len(), points: self.shape.leaves });
-            }
-            self.names = Some(Arc::clone(names));
+        let Some(names) = &other.names else { return Ok(self) };
+        if names.len() != self.shape.leaves {
+            return Err(Error::NameCount { names: names.len(), points: self.shape.leaves });
         }
+        self.names = Some(Arc::clone(names));
         Ok(self)
     }
 
@@ -315,14 +328,11 @@ impl Tree {
     }
 
     /// Returns the tree with every edge length multiplied by `factor`.
-    ///
-    /// # Errors
-    /// A factor that is negative or not finite.
     pub fn scaled(&self, factor: f64) -> Result<Self> {
         if !(factor.is_finite() && factor >= 0.0) {
             return Err(Error::BadOption {
                 option: "factor",
-                value: factor.to_string(),
+                value: show_number(factor),
                 expected: "it must be finite and at least 0",
             });
         }
@@ -356,8 +366,7 @@ impl Tree {
         from_root.iter().map(|r| top - r).collect()
     }
 
-    /// Computes the longest path down from every node, summed up from the leaves: small heights
-    /// keep their digits, and no child is above its parent, not even by rounding.
+    /// Computes the longest path down from every node, with no child above its parent.
     fn heights_from_below(&self) -> Vec<f64> {
         let mut height = vec![0.0_f64; self.nodes()];
         for v in 0..self.root() {
@@ -428,18 +437,6 @@ impl PartialEq for Tree {
 
 /// Groups nodes by their parents, in compressed rows.
 fn group_by_parent(nodes: usize, parents: impl Iterator<Item = Option<usize>> + Clone) -> Children {
-    let mut start = vec![0u32; nodes + 1];
-    for p in parents.clone().flatten() {
-        start[p + 1] += 1;
-    }
-    for v in 0..nodes {
-        start[v + 1] += start[v];
-    }
-    let mut next = start.clone();
-    let mut child = vec![0u32; start[nodes] as usize];
-    for (v, p) in parents.enumerate().filter_map(|(v, p)| Some((v, p?))) {
-        child[next[p] as usize] = v as u32;
-        next[p] += 1;
-    }
+    let (start, child) = grouped(nodes, parents.zip(0..).filter_map(|(p, v)| Some((p?, v))));
     Children { start, child }
 }

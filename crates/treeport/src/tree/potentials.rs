@@ -6,8 +6,8 @@
 
 use super::Tree;
 use super::distance::differences;
-use crate::measure::Measure;
-use crate::order::RankOrder;
+use crate::measures::Measure;
+use crate::numeric::order::RankOrder;
 
 /// Potentials of the points of two measures.
 pub(crate) struct TreePotentials {
@@ -18,11 +18,8 @@ pub(crate) struct TreePotentials {
 
 impl TreePotentials {
     /// Computes the weighted mean of the potentials of several trees, each with u = 0 at the lowest
-    /// node above all points. Trees have different errors, so the mean is closer to a dual solution
-    /// of the ground metric than any of them.
-    ///
-    /// # Complexity
-    /// O(s log s) per tree for s points.
+    /// node above all points, in O(s log s) per tree. Trees have different errors, so the mean is
+    /// closer to a dual solution of the ground metric than any of them.
     pub(crate) fn mean(
         trees: &[Tree],
         weights: impl Iterator<Item = f64>,
@@ -54,9 +51,8 @@ impl TreePotentials {
 struct Spanned {
     order: RankOrder,
     branches: Vec<u32>,
-    stack: Vec<(u32, Part)>,
-    /// Parents: leaves first, then inner nodes in the order they are created, children before
-    /// parents.
+    stack: Vec<(u32, SpannedNode)>,
+    /// Parents: leaves first, then inner nodes as they are created, children first.
     parent: Vec<u32>,
     /// Potential of a node relative to its parent; in the end relative to the root.
     potential: Vec<f64>,
@@ -64,7 +60,7 @@ struct Spanned {
 
 /// A node of the spanned subtree, and the surplus below it.
 #[derive(Clone, Copy)]
-struct Part {
+struct SpannedNode {
     node: u32,
     surplus: f64,
 }
@@ -80,7 +76,7 @@ impl Spanned {
         potential.resize(2 * points.len(), 0.0);
         parent.clear();
         parent.resize(points.len(), 0);
-        let leaf = |k: u32| Part { node: k, surplus: surplus[k as usize] };
+        let leaf = |k: u32| SpannedNode { node: k, surplus: surplus[k as usize] };
         let leaves = branches.iter().zip(order.iter());
         index.sweep(
             stack,
@@ -92,7 +88,7 @@ impl Spanned {
                 parent[arrived.node as usize] = node;
                 // Its own parent is set when it meets another node; the last one has none.
                 parent.push(node);
-                *waiting = Part { node, surplus: waiting.surplus + arrived.surplus };
+                *waiting = SpannedNode { node, surplus: waiting.surplus + arrived.surplus };
             },
         );
         for node in (0..parent.len().saturating_sub(1)).rev() {
@@ -110,7 +106,7 @@ fn sign(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Measures;
+    use crate::measures::Measures;
 
     /// A comb with three-way side branches, edges of length 0 and a node with one child.
     fn tree() -> Tree {

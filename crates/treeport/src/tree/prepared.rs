@@ -1,4 +1,5 @@
-//! Measures prepared for one tree, so that each pair of them costs O(s).
+//! Measures prepared for one tree, so that each pair of them costs O(s). Errors of tables are those
+//! of [`Tree::pairs`] and [`Tree::cross`]; progress counts rows.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,11 +10,11 @@ use super::lists::{self, NodeLists};
 use super::scan::{ListScan, zeros};
 use super::skeleton::{Skeleton, SkeletonRow};
 use crate::error::Result;
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::memory;
-use crate::parallel;
+use crate::progress::tasks;
 use crate::progress::{Counter, Progress};
-use crate::steps;
+use crate::tools::parallel;
 
 /// Measures prepared for one tree: rows sorted by the depth-first order of its leaves.
 ///
@@ -80,17 +81,11 @@ impl Tree {
     /// Prepares a part of a larger collection, so that distances are bit for bit those of the
     /// collection. The counts of the collection are the sums of the [`census`](Self::census) of its
     /// parts.
-    ///
-    /// # Errors
-    /// The measures are on another number of points.
     pub fn prepare_part(&self, measures: &Measures, collection: Census) -> Result<RankedMeasures> {
         Ok(RankedMeasures { collection: Some(collection), ..self.prepare(measures)? })
     }
 
     /// Counts the measures and the nodes above their points. O(s) per measure.
-    ///
-    /// # Errors
-    /// The measures are on another number of points.
     pub fn census(&self, measures: &Measures) -> Result<Census> {
         let ranked = self.prepare(measures)?.ranked;
         let above = lists::entries(self, &ranked, usize::MAX).unwrap_or(usize::MAX);
@@ -109,7 +104,7 @@ fn table(
     distance: impl Fn(usize, usize, &mut Scratch) -> f64 + Sync,
 ) -> Result<Vec<f64>> {
     let mut table = zeros(rows, columns)?;
-    let counter = Counter::new(steps::DISTANCES, rows, progress);
+    let counter = Counter::new(tasks::DISTANCES, rows, progress);
     parallel::try_for_each(table.chunks_mut(columns.max(1)).enumerate(), |(i, row)| {
         parallel::try_for_each_with(
             row.chunks_mut(COLUMNS_PER_TASK).enumerate(),
@@ -159,10 +154,10 @@ impl RankedMeasures {
     ///
     /// # Errors
     /// A measure that does not exist; two measures of unequal mass;
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress`, which counts pairs, cancels.
+    /// [`Error::Canceled`](crate::Error::Canceled) if `progress`, which counts pairs, cancels.
     pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.measures.check_pairs(pairs)?;
-        let counter = Counter::new(steps::DISTANCES, pairs.len(), progress);
+        let counter = Counter::new(tasks::DISTANCES, pairs.len(), progress);
         let mut distances = vec![0.0; pairs.len()];
         let tasks = distances.chunks_mut(PAIRS_PER_TASK).zip(pairs.chunks(PAIRS_PER_TASK));
         parallel::try_for_each_with(tasks, Scratch::default, |scratch, (out, pairs)| {
@@ -175,18 +170,12 @@ impl RankedMeasures {
     }
 
     /// Computes the distances of all pairs, in parallel: a symmetric matrix, row by row.
-    ///
-    /// # Errors
-    /// See [`RankedMeasures::pairs`]; progress counts rows.
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.block(0..self.len(), 0..self.len(), progress)
     }
 
     /// Computes a block of [`pairwise`](Self::pairwise), bit for bit, row by row, in parallel, for
     /// tables that do not fit into memory.
-    ///
-    /// # Errors
-    /// See [`RankedMeasures::pairs`]; progress counts rows.
     pub fn block(
         &self,
         rows: Range<usize>,
@@ -225,10 +214,6 @@ impl RankedMeasures {
     /// Computes distances from every measure of this set to every measure of another set prepared
     /// for the same tree, row by row, in parallel.
     ///
-    /// # Errors
-    /// See [`RankedMeasures::pairs`]; progress counts rows. Errors number measures within their own
-    /// set.
-    ///
     /// # Panics
     /// If the other set was prepared for another tree.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
@@ -236,9 +221,6 @@ impl RankedMeasures {
     }
 
     /// Computes some rows of [`cross`](Self::cross), bit for bit.
-    ///
-    /// # Errors
-    /// See [`cross`](Self::cross).
     ///
     /// # Panics
     /// If the other set was prepared for another tree.
@@ -329,15 +311,13 @@ impl RankedMeasures {
         assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
     }
 
-    /// Returns the skeleton, built by one thread: a parallel build could run a task that waits for
-    /// it.
+    /// Returns the skeleton, built by one thread: parallel tasks could wait for it.
     fn skeleton(&self) -> Option<&Skeleton> {
         let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked, self.size());
         self.skeleton.get_or_init(make).as_ref()
     }
 
-    /// Returns the lists, built on all threads; two threads that need them first at the same time
-    /// both build them.
+    /// Returns the lists, built on all threads, perhaps by two callers at once.
     fn lists(&self) -> Option<&NodeLists> {
         if self.lists.get().is_none() {
             let (measures, entries) = self.size();

@@ -1,6 +1,6 @@
 //! Midpoint rooting: moves the root to the middle of the longest path.
 
-use super::Tree;
+use super::{Tree, TreeDraft};
 use crate::error::Result;
 
 impl Tree {
@@ -8,54 +8,41 @@ impl Tree {
     ///
     /// Rooting changes no distance, but the depth of the tree and its drawing. An ultrametric tree
     /// keeps its root, up to an edge of length 0. Nodes with one child are removed. O(n).
-    ///
-    /// # Errors
-    /// None for a valid tree.
     pub fn rerooted_at_middle(&self) -> Result<Self> {
-        let neighbors = self.neighbors();
         // The farthest leaf from any leaf is an end of a longest path.
-        let (from_first, _) = self.walk(&neighbors, 0);
-        let one_end = self.farthest_leaf(&from_first);
-        let (from_end, toward_end) = self.walk(&neighbors, one_end);
+        let one_end = self.farthest_leaf(&self.distances_from(0).0);
+        let (from_end, toward_end) = self.distances_from(one_end);
         let other_end = self.farthest_leaf(&from_end);
         let half = 0.5 * from_end[other_end];
         // Climb from the far end until the next edge crosses the midpoint: the edge to split.
-        let mut below = other_end;
-        while below != one_end && from_end[toward_end[below]] > half {
-            below = toward_end[below];
+        let mut here = other_end;
+        while here != one_end && from_end[toward_end[here]] > half {
+            here = toward_end[here];
         }
-        if below == one_end {
+        if here == one_end {
             return Ok(self.clone()); // all leaves coincide
         }
-        let above = toward_end[below];
-        let (lower, upper) = (from_end[below] - half, half - from_end[above]);
-        self.split_edge((below, lower), (above, upper), &neighbors)
+        let next = toward_end[here];
+        let ends = [(here, from_end[here] - half), (next, half - from_end[next])];
+        let is_child = self.parents()[here] as usize == next;
+        let [child, parent] = if is_child { ends } else { [ends[1], ends[0]] };
+        self.split_edge(child, parent)
     }
 
-    /// Returns the neighbors of every node with edge lengths: children, then the parent.
-    fn neighbors(&self) -> Vec<Vec<(usize, f64)>> {
-        let mut neighbors = vec![Vec::new(); self.nodes()];
-        for v in 0..self.root() {
-            let p = self.parents()[v] as usize;
-            neighbors[p].push((v, self.lengths()[v]));
+    /// Computes the distance of every node from a leaf, and the neighbor on the path to the leaf.
+    fn distances_from(&self, leaf: usize) -> (Vec<f64>, Vec<usize>) {
+        let mut distance = vec![f64::NAN; self.nodes()];
+        let mut toward: Vec<usize> = self.parents().iter().map(|&p| p as usize).collect();
+        distance[leaf] = 0.0;
+        let mut node = leaf;
+        while node != self.root() {
+            let parent = self.parents()[node] as usize;
+            (distance[parent], toward[parent]) = (distance[node] + self.lengths()[node], node);
+            node = parent;
         }
-        for v in 0..self.root() {
-            neighbors[v].push((self.parents()[v] as usize, self.lengths()[v]));
-        }
-        neighbors
-    }
-
-    /// Computes the distance of every node from `start`, and the neighbor on the path to it.
-    fn walk(&self, neighbors: &[Vec<(usize, f64)>], start: usize) -> (Vec<f64>, Vec<usize>) {
-        let mut distance = vec![0.0; self.nodes()];
-        let mut toward = vec![start; self.nodes()];
-        let mut stack = vec![start];
-        while let Some(v) = stack.pop() {
-            let came_from = toward[v];
-            for &(u, length) in neighbors[v].iter().filter(|&&(u, _)| u != came_from) {
-                distance[u] = distance[v] + length;
-                toward[u] = v;
-                stack.push(u);
+        for v in (0..self.root()).rev() {
+            if distance[v].is_nan() {
+                distance[v] = distance[toward[v]] + self.lengths()[v];
             }
         }
         (distance, toward)
@@ -66,31 +53,21 @@ impl Tree {
         (1..self.leaves()).fold(0, |far, i| if distance[i] > distance[far] { i } else { far })
     }
 
-    /// Inserts the root into the edge between two neighbors, each given with its distance from the
-    /// root.
-    fn split_edge(
-        &self,
-        one: (usize, f64),
-        other: (usize, f64),
-        neighbors: &[Vec<(usize, f64)>],
-    ) -> Result<Self> {
-        let mut parent = vec![None; self.nodes() + 1];
-        let mut length = vec![0.0; self.nodes() + 1];
-        let root = self.nodes();
-        let mut stack = Vec::new();
-        for ((v, above), (across, _)) in [(one, other), (other, one)] {
-            (parent[v], length[v]) = (Some(root), above);
-            stack.push((v, across));
+    /// Inserts the root into the edge between two nodes at their distances from it.
+    fn split_edge(&self, child: (usize, f64), parent: (usize, f64)) -> Result<Self> {
+        let mut draft = TreeDraft::of(self);
+        let root = draft.inner(None, 0.0);
+        (draft.parent[child.0], draft.length[child.0]) = (Some(root), child.1);
+        // The path from the edge to the old root is reversed.
+        let (mut above, mut length, mut next) = (root, parent.1, Some(parent.0));
+        while let Some(v) = next {
+            next = draft.parent[v].replace(above);
+            length = std::mem::replace(&mut draft.length[v], length);
+            above = v;
         }
-        let mut children = vec![0usize; self.nodes() + 1];
-        children[root] = 2;
-        while let Some((v, came_from)) = stack.pop() {
-            for &(u, above) in neighbors[v].iter().filter(|&&(u, _)| u != came_from) {
-                (parent[u], length[u]) = (Some(v), above);
-                children[v] += 1;
-                stack.push((u, v));
-            }
-        }
+        let TreeDraft { mut parent, mut length, point } = draft;
+        let mut children = vec![0usize; root + 1];
+        parent.iter().flatten().for_each(|&above| children[above] += 1);
         // An old root with a single child is now a leaf without a point: remove it and its path.
         let mut end = self.root();
         let mut gone = vec![false; self.nodes() + 1];
@@ -99,7 +76,6 @@ impl Tree {
             end = parent[end].expect("the new root has two children");
             children[end] -= 1;
         }
-        let point: Vec<_> = (0..=root).map(|v| (v < self.leaves()).then_some(v)).collect();
         without_unary(&mut parent, &mut length, &children);
         let kept: Vec<usize> = (0..=root).filter(|&v| children[v] != 1 && !gone[v]).collect();
         let mut number = vec![0; root + 1];

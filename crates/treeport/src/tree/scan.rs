@@ -7,9 +7,9 @@ use super::lists::{NodeLists, PART, QueryShares, SharedSums, parts_of};
 use super::prepared::{PARTS, RankedMeasures};
 use crate::error::Result;
 use crate::memory;
-use crate::parallel;
+use crate::progress::tasks;
 use crate::progress::{Counter, Progress};
-use crate::steps;
+use crate::tools::parallel;
 
 /// Query measures, a collection, and the collection's inverted lists.
 pub(super) struct ListScan<'a> {
@@ -19,8 +19,7 @@ pub(super) struct ListScan<'a> {
 }
 
 impl ListScan<'_> {
-    /// Computes a row of distances for each query, to the `members` of the collection, in parallel;
-    /// parts of a row that are not `wanted` stay 0. Progress counts rows.
+    /// Computes a row of distances to `members` for each query; unwanted parts stay 0.
     pub(super) fn rows(
         &self,
         query_rows: Range<usize>,
@@ -29,7 +28,7 @@ impl ListScan<'_> {
         wanted: impl Fn(usize, &Range<usize>) -> bool + Sync,
     ) -> Result<Vec<f64>> {
         let mut table = zeros(query_rows.len(), members.len())?;
-        let counter = Counter::new(steps::DISTANCES, query_rows.len(), progress);
+        let counter = Counter::new(tasks::DISTANCES, query_rows.len(), progress);
         parallel::try_for_each_with(
             table.chunks_mut(members.len().max(1)).zip(query_rows),
             || self.below(),
@@ -53,8 +52,7 @@ impl ListScan<'_> {
         Ok(table)
     }
 
-    /// Computes a row of distances for each of the `members` of the collection, to all queries.
-    /// Progress counts rows.
+    /// Computes a row of distances to all queries for each of the `members`.
     pub(super) fn columns(
         &self,
         members: &Range<usize>,
@@ -62,7 +60,7 @@ impl ListScan<'_> {
     ) -> Result<Vec<f64>> {
         let columns = self.queries.len();
         let mut table = zeros(members.len(), columns)?;
-        let counter = Counter::new(steps::DISTANCES, members.len(), progress);
+        let counter = Counter::new(tasks::DISTANCES, members.len(), progress);
         let query = |below: &mut Vec<f64>, column| self.query(column, below);
         let queries: Vec<QueryShares> = parallel::map_with(columns, || self.below(), query);
         let parts = Self::tasks(&mut table, columns, members).into_iter();

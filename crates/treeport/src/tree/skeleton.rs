@@ -13,15 +13,14 @@
 use super::Tree;
 use super::distance::surpluses;
 use super::index::{AncestorIndex, Depth};
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::memory;
 
 /// Top nodes per point of a mean support: more of them leave fewer shared clusters but longer rows.
 /// The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
 const TOP_PER_POINT: usize = 24;
 
-/// Largest number of entries in all rows (256 MiB), unless that leaves fewer than [`FEWEST_TOP`]
-/// per row.
+/// Largest number of entries in all rows, 256 MiB, or [`FEWEST_TOP`] per row.
 const MOST_MASSES: usize = 1 << 25;
 
 /// Smallest useful number of top nodes.
@@ -44,8 +43,7 @@ struct Cut {
     root: Vec<Depth>,
     /// Depth of every inner node, by its number in the index, below its cluster's root.
     below: Vec<f64>,
-    /// Length of the edge above every top node: clusters first, then inner nodes, children before
-    /// parents.
+    /// Length of the edge above every top node: clusters, then inner nodes, children first.
     length: Vec<f64>,
     /// Parent of every top node among the top nodes; past the end for children of the root.
     parent: Vec<u32>,
@@ -105,8 +103,7 @@ impl Touched {
 }
 
 impl Cut {
-    /// Finds the finest cut with at most `most` top nodes; `None` if clusters would be too coarse
-    /// to help.
+    /// Finds the finest cut with at most `most` top nodes, unless that is too coarse.
     fn new(tree: &Tree, index: &AncestorIndex, most: usize) -> Option<Self> {
         let mut leaves_below = vec![0usize; tree.nodes()];
         for v in 0..tree.nodes() {
@@ -162,8 +159,7 @@ impl Cut {
         }
     }
 
-    /// Adds masses up from the clusters to the top nodes above, then multiplies them by the edge
-    /// lengths.
+    /// Adds masses up from clusters to the top nodes, then multiplies by lengths.
     fn fill_top(&self, top: &mut [f64]) {
         let nodes = self.length.len();
         for v in 0..nodes {
@@ -195,7 +191,7 @@ impl Skeleton {
         let cut = Cut::new(tree, index, wanted.min(MOST_MASSES / rows).max(FEWEST_TOP))?;
         // The cut only saves time: without memory for it, distances are swept.
         let sides = [ranked.len(), cut.length.len()];
-        memory::check(format_args!("a cut"), memory::size_of::<f64>(&sides), "").ok()?;
+        memory::check("a cut", memory::size_of::<f64>(&sides), "").ok()?;
         let mut skeleton = Self {
             height: tree.statistics().height,
             top: vec![0.0; ranked.len() * cut.length.len()],
@@ -303,8 +299,7 @@ impl SkeletonRow<'_> {
         (total >= LEAST_SHARE * mine.height * self.ranked.row(self.row).total()).then_some(total)
     }
 
-    /// Computes the cost within a cluster where both measures have a group: `left` here, `right`
-    /// there.
+    /// Computes the cost in a cluster where both measures have a group.
     #[inline]
     fn shared(
         &self,
@@ -334,7 +329,6 @@ impl SkeletonRow<'_> {
     }
 }
 
-/// Computes Σ |a − b|.
 fn cityblock(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; SUMS];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());

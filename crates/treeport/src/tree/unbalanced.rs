@@ -19,13 +19,13 @@ use super::Tree;
 use super::convex::{ConvexFunction, ConvexPieces};
 use super::distance::surpluses;
 use crate::error::Result;
-use crate::measure::Measure;
-use crate::option_range::OptionRange;
-use crate::order::RankOrder;
-use crate::rounding::TOTALS;
+use crate::measures::Measure;
+use crate::numeric::order::RankOrder;
+use crate::numeric::rounding::TOTALS;
+use crate::tools::option_range::OptionRange;
 
 /// A function at a node, and the length of the path since its last kink.
-struct Part {
+struct NodeFunction {
     function: ConvexFunction,
     climbed: Cell<f64>,
 }
@@ -115,12 +115,12 @@ impl Tree {
                 .for_each(|units| *units -= missing);
         }
         let mut pieces = ConvexPieces::with_capacity(2 * surplus.len());
-        let parts: Vec<Part> = (0..)
+        let parts: Vec<NodeFunction> = (0..)
             .zip(&units)
             .map(|(leaf, &length)| {
                 let slope = if length > 0 { -penalty } else { penalty };
                 let function = pieces.line(length.min(0), slope, length.abs(), leaf);
-                Part { function, climbed: Cell::default() }
+                NodeFunction { function, climbed: Cell::default() }
             })
             .collect();
         let longest = 4.0 * penalty;
@@ -154,8 +154,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// Returns a unit in which the total is below 2⁶¹, so that masses keep their digits unless they
-    /// are tiny parts of the total.
+    /// Returns a unit in which the total is below 2⁶¹, so that masses keep their digits.
     fn of(total: f64) -> Self {
         let exponent = if total > 0.0 { total.log2().floor() as i32 + 2 - 61 } else { 0 };
         // Masses near the ends of the range of numbers have no such power.

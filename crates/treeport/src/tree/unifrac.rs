@@ -15,14 +15,14 @@
 //! per pair for k nodes above the points of either sample.
 
 use super::Tree;
-use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::error::{Error, Result, show_number};
+use crate::measures::Measures;
 use crate::memory;
 use crate::names::named;
-use crate::parallel;
+use crate::numeric::scale::of_largest;
+use crate::progress::tasks::DISTANCES;
 use crate::progress::{Counter, Progress};
-use crate::steps::DISTANCES;
-use crate::units::of_largest;
+use crate::tools::parallel;
 
 /// Relative difference of sums of the same counts in another order.
 const ROUNDING: f64 = 1e-12;
@@ -38,8 +38,7 @@ pub enum UniFrac {
     WeightedNormalized,
     /// Distance of the sets of taxa, regardless of abundance.
     Unweighted,
-    /// Between the two above: α = 1 is weighted-normalized; α = 0 weights every edge by its length
-    /// alone.
+    /// Between the two above: α = 1 is weighted-normalized, α = 0 weights by length alone.
     Generalized,
     /// Edges weighted by the variance of their shares under random sampling.
     VarianceAdjusted,
@@ -108,7 +107,7 @@ impl Tree {
             UniFrac::Unweighted => self.merged(samples, progress, presence),
             UniFrac::Generalized if !(0.0..=1.0).contains(&alpha) => Err(Error::BadOption {
                 option: "alpha",
-                value: alpha.to_string(),
+                value: show_number(alpha),
                 expected: "it is a number from 0 to 1",
             }),
             UniFrac::Generalized => {
@@ -140,8 +139,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Computes tree distances of shares; divided by their values without shared edges if
-    /// `relative`.
+    /// Computes tree distances of shares; if `relative`, over those without shared edges.
     fn weighted_unifrac(
         &self,
         samples: &Measures,
@@ -174,10 +172,7 @@ impl Tree {
 
     /// Computes Σ l p for every sample: the mean distance of its individuals from the root.
     fn mean_depths(&self, shares: &Measures) -> Vec<f64> {
-        let mut depths = vec![0.0; self.nodes()];
-        for node in (0..self.root()).rev() {
-            depths[node] = depths[self.parents()[node] as usize] + self.lengths()[node];
-        }
+        let depths = self.root_distances();
         let mean = |(leaf, share): (usize, f64)| share * depths[leaf];
         shares.iter().map(|sample| sample.iter().map(mean).sum::<f64>() + 0.0).collect()
     }
@@ -251,8 +246,7 @@ struct Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// Calls `visit` for every edge in order with its length and the shares of both samples below
-    /// it.
+    /// Calls `visit` for every edge with its length and the shares below it.
     fn each(&self, mut visit: impl FnMut(f64, f64, f64)) {
         let (mut a, mut b) = (self.a, self.b);
         loop {
@@ -280,8 +274,7 @@ impl Edges<'_> {
     }
 }
 
-/// Extends the table of samples with mass to all samples: Σ l |p − q| to an empty sample is Σ l p,
-/// the mean depth.
+/// Extends the table of samples with mass by empty ones, at their mean depths.
 fn spread(found: &[f64], nonempty: &[usize], depths: &[f64]) -> Vec<f64> {
     let n = depths.len();
     let mut table = vec![0.0; n * n];

@@ -52,13 +52,14 @@ fn streets(side: usize) -> (GroundMetric, Measures) {
 }
 
 /// Checks that the bounds hold the exact value, are as close as they claim, and come from an engine of the
-/// route, which begins with `first`.
+/// route, which begins with `first` where bounds may be wide.
 fn judge(problem: &Problem<'_>, first: Engine) {
     let exact = problem.value(&silent).unwrap();
     for error in [0.0, 0.003, 0.05, 0.5, f64::INFINITY] {
         let aim = Aim::within(error);
         let route = problem.route(&aim).unwrap();
-        if error > 0.0 {
+        // Sweeps run only for widths that they are likely to reach.
+        if error >= 0.5 {
             assert_eq!(route.engine(), first, "{route}");
         }
         let answer = problem.answer(&aim, &silent).unwrap();

@@ -243,7 +243,7 @@ fn what_is_wrong_is_named() {
     let uneven = Measures::from_dense(2, &[1.0, 0.0, 0.0, 2.0]).unwrap();
     assert!(matches!(tree.barycenter(&uneven, None, &silent), Err(Error::Unbalanced { .. })));
     let stopped = tree.barycenter(&measures, None, &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
     for penalty in [-1.0, f64::NAN, f64::INFINITY] {
         let refused = tree.unbalanced(&measures.row(0), &measures.row(1), penalty);
         assert!(matches!(refused, Err(Error::BadOption { option: "penalty", .. })));

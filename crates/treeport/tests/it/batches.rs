@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{Answer, GroundMetric, Labelled, Measures, PointMetric, Problem, Problems, silent};
+use treeport::{Answer, GroundMetric, Labeled, Measures, PointMetric, Problem, Problems, silent};
 
 /// Points in `dim` dimensions and measures on a few of them, which share some.
 fn scenes(dim: usize) -> impl Strategy<Value = (GroundMetric, Measures)> {
@@ -44,8 +44,8 @@ proptest! {
                 on_threads(threads, || Problems::new(&metric, &measures, &pairs).values(&silent).unwrap());
             prop_assert_eq!(&judge, &batch.into_iter().map(f64::to_bits).collect::<Vec<_>>());
         }
-        let labelled = Labelled::solve(&metric, &measures, pairs.clone(), &silent).unwrap();
-        prop_assert_eq!(judge, labelled.distances().iter().map(|d| d.to_bits()).collect::<Vec<_>>());
+        let labeled = Labeled::solve(&metric, &measures, pairs.clone(), &silent).unwrap();
+        prop_assert_eq!(judge, labeled.distances().iter().map(|d| d.to_bits()).collect::<Vec<_>>());
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Accuracy, Aim, Answer, GroundMetric, MatrixView, Measures, Period, PointMetric, Potentials,
-    Problem, Problems, Relax, Wanted, silent,
+    Accuracy, Aim, Answer, GroundMetric, MatrixView, Measure, Measures, Period, PointMetric,
+    Potentials, Problem, Problems, Relax, Wanted, silent,
 };
 
 /// A number from 0 to 1 for every pair of whole numbers.
@@ -185,12 +185,28 @@ fn large_problems_have_potentials_behind_bounds() {
 }
 
 #[test]
-fn a_mass_has_no_potentials() {
-    let (metric, measures) = scene(0, 9, 1);
-    let (a, b) = (measures.row(0), measures.row(1));
-    let problem = Problem::new(&metric, &a, &b).with_mass(0.5);
-    let error = problem.answer(&Aim::exact().wanting(Wanted::Potentials), &silent).unwrap_err();
-    assert!(error.to_string().contains("there are no potentials with a mass"), "{error}");
+fn potentials_with_a_mass_prove_the_bound_of_few_points_and_of_many() {
+    for count in [9, 900] {
+        let (metric, measures) = scene(0, count, 1);
+        let (a, b) = (measures.row(0), measures.row(1));
+        let mass = 0.4 * a.total().min(b.total());
+        let problem = Problem::new(&metric, &a, &b).with_mass(mass);
+        for aim in [Aim::exact(), Aim::within(0.1)] {
+            let answer = problem.answer(&aim.wanting(Wanted::Potentials), &silent).unwrap();
+            let (proof, penalty) = (answer.potentials.unwrap(), answer.penalty.unwrap());
+            let worth = |side: &Measure<'_>, duals: &[f64]| -> f64 {
+                side.iter().map(|(point, mass)| mass * (duals[point] - penalty)).sum()
+            };
+            let bound = worth(&a, &proof.left) + worth(&b, &proof.right) + 2.0 * penalty * mass;
+            assert!((bound - answer.lower).abs() <= 1e-9 * answer.upper, "{count} {bound}");
+            for i in 0..metric.points() {
+                assert!(proof.left[i].max(proof.right[i]) <= penalty);
+                for j in (0..metric.points()).step_by(7) {
+                    assert!(proof.left[i] + proof.right[j] <= metric.distance(i, j) + 1e-13);
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -205,6 +205,6 @@ fn totals_and_metrics_go_by_names() {
             .unwrap();
     let said = far.ground(PointMetric::Haversine).unwrap_err().to_string();
     assert!(said.starts_with("cloud far: point 1 has latitude 95"), "{said}");
-    assert_eq!(clouds.label(1), "skin");
+    assert_eq!(clouds.display_name(1), "skin");
     assert_eq!(Measures::len(clouds.measures()), 3);
 }

@@ -103,5 +103,5 @@ fn what_cannot_be_contracted_is_an_error() {
     let wrong = model.contracted(&measures, Some(&elsewhere), 1, &silent);
     assert!(matches!(wrong, Err(Error::PointCount { .. })));
     let stopped = model.contracted(&measures, None, 1, &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }

@@ -273,12 +273,13 @@ fn errors_name_the_entry() {
     assert!(refused(&[], &half, (0, 2), &[]).starts_with("there are no points"));
     let shape = "the cost matrix has shape (1, 4), expected (2, 2)";
     assert_eq!(refused(&half, &half, (1, 4), &ones), shape);
-    for bad in [-1.0, f64::NAN, f64::INFINITY, -1e-300] {
+    let extreme = [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-1e-300, "-1e-300")];
+    for (bad, said) in [(-1.0, "-1")].into_iter().chain(extreme) {
         let mut cost = [1.0; 6];
         cost[5] = bad;
         let error = refused(&half, &[0.5, 0.0, 0.5], (2, 3), &cost);
         assert!(
-            error.starts_with(&format!("distance from point 1 to point 2 is {bad};")),
+            error.starts_with(&format!("distance from point 1 to point 2 is {said};")),
             "{error}"
         );
     }

@@ -112,9 +112,8 @@ fn bad_diagrams_are_named() {
         let diagrams = [vec![], vec![(0.0, 1.0), (0.5, 0.5), bad]];
         clouds(&diagrams, PointMetric::Euclidean).unwrap_err().to_string()
     };
-    assert!(
-        said((0.5, f64::INFINITY)).starts_with("cloud 1: point 2 is born at 0.5 and never dies")
-    );
+    assert!(said((f64::INFINITY, f64::INFINITY)).starts_with("cloud 1: coordinate 0 of point 2"));
+    assert!(said((0.5, f64::NEG_INFINITY)).starts_with("cloud 1: coordinate 1 of point 2 is -inf"));
     assert!(
         said((0.5, 0.25)).starts_with("cloud 1: point 2 dies at 0.25, before it is born at 0.5")
     );
@@ -126,4 +125,41 @@ fn bad_diagrams_are_named() {
     assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
     let other = Clouds::diagrams(vec![0.0; 2], &[0, 1], None, PointMetric::Cosine);
     assert!(matches!(other, Err(Error::UnknownName { .. })), "{other:?}");
+}
+
+#[test]
+fn points_that_never_die_are_matched_by_their_births() {
+    let never = |birth: f64| (birth, f64::INFINITY);
+    let shapes = [
+        vec![never(3.0), (0.0, 1.0), never(1.0)],
+        vec![never(0.5), never(2.0), (0.0, 2.0)],
+        vec![never(0.0)],
+    ];
+    let metric = PointMetric::Manhattan;
+    let diagrams = clouds(&shapes, metric).unwrap();
+    assert_eq!(diagrams.births().unwrap(), [vec![1.0, 3.0], vec![0.5, 2.0], vec![0.0]]);
+    assert_eq!(diagrams.starts(), [0, 1, 2, 2]);
+    let pairs = [(0, 1), (1, 0), (0, 2), (0, 0)];
+    let (ground, penalties) =
+        (diagrams.ground(metric).unwrap(), diagrams.penalties(metric).unwrap().unwrap());
+    let births = |order: f64, rest: f64| match order {
+        1.0 => 0.5 + 1.0 + rest,
+        2.0 => (0.25 + 1.0 + rest * rest).sqrt(),
+        _ => 1f64.max(rest),
+    };
+    for order in [1.0, 2.0, f64::INFINITY] {
+        let problems = Problems::new(&ground, diagrams.measures(), &pairs);
+        let mut values =
+            problems.with_penalties(penalties).with_order(order).values(&silent).unwrap();
+        diagrams.add_essential(&pairs, order, &mut values).unwrap();
+        let judge = births(order, 1.0);
+        assert!((values[0] - judge).abs() < 1e-9 && values[0] == values[1], "{order} {values:?}");
+        assert_eq!(values[2..], [f64::INFINITY, 0.0]);
+    }
+    let some = diagrams.select(&[2, 0]).unwrap().followed_by(&diagrams).unwrap();
+    assert_eq!(some.births().unwrap()[..3], [vec![0.0], vec![1.0, 3.0], vec![1.0, 3.0]]);
+    let index = Index::of_clouds(&diagrams, &ground, &IndexOptions::default(), &silent).map(drop);
+    assert!(matches!(index, Err(Error::EssentialClass { .. })), "{index:?}");
+    assert!(diagrams.clone().with_births(vec![]).is_err());
+    assert!(diagrams.with_births(vec![vec![], vec![f64::NAN], vec![]]).is_err());
 }

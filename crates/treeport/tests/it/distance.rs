@@ -3,8 +3,8 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::internal::tree::{Census, Scratch};
-use treeport::{Error, Measures, Tree, silent};
+use treeport::tree::{Census, Scratch};
+use treeport::{Error, GroundMetric, Measures, Tree, silent};
 
 /// Measures of total 1 whose masses are multiples of 2^-20, so that sums are exact and any
 /// difference between two ways of adding up is the code's, not rounding's.
@@ -407,7 +407,8 @@ fn trees_too_tall_for_numbers_are_refused() {
 
 #[test]
 fn small_clusters_of_a_tall_ultrametric_keep_their_height() {
-    let tree = Tree::from_ultrametric(3, &[1e-12, 1e6, 1e6]).unwrap();
+    let metric = GroundMetric::from_condensed(3, vec![1e-12, 1e6, 1e6]).unwrap();
+    let tree = treeport::linkage(&metric, treeport::Linkage::Single, &silent).unwrap();
     let again = treeport::project(&tree, &tree.heights()).unwrap();
     assert_eq!(again.leaf_distance(0, 1), 1e-12);
 }
@@ -423,7 +424,7 @@ fn progress_can_stop_the_work() {
     let tree = Tree::new(2, vec![2, 2, 2], vec![1.0, 1.0, 0.0]).unwrap();
     let measures = Measures::unit_masses(2, [0, 1]).unwrap();
     let stopped = tree.pairs(&measures, &vec![(0, 1); 5000], &|state| state.done < 1000);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }
 
 /// Beyond 65,536 inner nodes their numbers are long.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use treeport::fit::{
     EdgeOptions, FittedEdges, TreeWeightOptions, fit_labels, fit_points, fit_together, weighted,
 };
-use treeport::{Error, Forest, GroundMetric, Labelled, Measures, Tree, silent};
+use treeport::{Error, Forest, GroundMetric, Labeled, Measures, Tree, silent};
 
 /// ½Σ(Ax − d)² + λΣx + ½μΣ(x − x₀)² over x ≥ 0.
 struct Dense {
@@ -83,7 +83,7 @@ fn shares(tree: &Tree, surplus: &[f64]) -> Vec<f64> {
 }
 
 /// The problem of [`fit_points`], written down.
-fn dense_points(tree: &Tree, data: &Labelled, lambda: f64) -> (Dense, f64) {
+fn dense_points(tree: &Tree, data: &Labeled, lambda: f64) -> (Dense, f64) {
     let unit = data.distances().iter().copied().fold(0.0, f64::max);
     let row = |&(i, j): &(usize, usize)| {
         let mut surplus = vec![0.0; tree.leaves()];
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let options = EdgeOptions { lambda, pairs, seed, ..EdgeOptions::default() };
         let fitted = fit_points(&tree, &metric, &options, &silent).unwrap();
-        let data = Labelled::of_points(&metric, pairs, seed).unwrap();
+        let data = Labeled::of_points(&metric, pairs, seed).unwrap();
         let (dense, unit) = dense_points(&tree, &data, lambda);
         let x: Vec<f64> = fitted.tree.lengths().iter().map(|l| l / unit).collect();
         check(&dense, &x, fitted.kkt)?;
@@ -153,7 +153,7 @@ proptest! {
     ) {
         let measures = Measures::from_dense(tree.leaves(), &masses).unwrap().normalized();
         let pairs: Vec<(usize, usize)> = (0..6).map(|k| (2 * k, 2 * k + 1)).collect();
-        let data = Labelled::new(&measures, pairs, distances).unwrap();
+        let data = Labeled::new(&measures, pairs, distances).unwrap();
         let options = EdgeOptions { shrinkage: Some(shrinkage), ..EdgeOptions::default() };
         let fitted = fit_labels(&tree, &data, &options, &silent).unwrap();
         check_labels(&fitted, &dense_labels(&tree, &data, shrinkage))?;
@@ -173,7 +173,7 @@ proptest! {
         let masses: Vec<f64> = masses.iter().enumerate().map(|(k, m)| if k % n == k / n % n { m + 1.0 } else { *m }).collect();
         let measures = Measures::from_dense(n, &masses).unwrap().normalized();
         let pairs: Vec<(usize, usize)> = (0..6).map(|k| (2 * k, 2 * k + 1)).collect();
-        let data = Labelled::new(&measures, pairs, distances).unwrap();
+        let data = Labeled::new(&measures, pairs, distances).unwrap();
         let options = EdgeOptions { shrinkage: Some(shrinkage), ..EdgeOptions::default() };
         let forest = Forest::uniform(trees.clone()).unwrap();
         let fitted = fit_together(&forest, &data, &options, &silent).unwrap();
@@ -198,7 +198,7 @@ proptest! {
         let rows = ends.iter().flat_map(|&(i, j, mass)| [[(i, mass)], [(j, mass)]]);
         let measures = Measures::from_rows(tree.leaves(), rows).unwrap();
         let pairs = (0..6).map(|k| (2 * k, 2 * k + 1)).collect();
-        let data = Labelled::new(&measures, pairs, distances).unwrap();
+        let data = Labeled::new(&measures, pairs, distances).unwrap();
         let options = EdgeOptions { shrinkage: Some(shrinkage), ..EdgeOptions::default() };
         let fitted = fit_labels(&tree, &data, &options, &silent).unwrap();
         check_labels(&fitted, &dense_labels(&tree, &data, shrinkage))?;
@@ -219,7 +219,7 @@ fn moderate_trees() -> impl Strategy<Value = Tree> {
         .prop_map(|tree| moderate(&tree))
 }
 
-/// The same tree with edges from 0.01 to 10, or 0 above the leaves. A tree in which all labelled pairs are at
+/// The same tree with edges from 0.01 to 10, or 0 above the leaves. A tree in which all labeled pairs are at
 /// distance 0, up to rounding, has no factor, and what no label uses would be multiplied by anything.
 fn moderate(tree: &Tree) -> Tree {
     let usual = |(v, l): (usize, &f64)| match *l {
@@ -232,7 +232,7 @@ fn moderate(tree: &Tree) -> Tree {
 }
 
 /// The problem of [`fit_labels`], written down.
-fn dense_labels(tree: &Tree, data: &Labelled, shrinkage: f64) -> Dense {
+fn dense_labels(tree: &Tree, data: &Labeled, shrinkage: f64) -> Dense {
     let measures = data.measures();
     let predicted = tree.pairs(measures, data.pairs(), &silent).unwrap();
     let known = data.distances().iter().zip(&predicted).filter(|(_, p)| **p > 0.0);
@@ -275,7 +275,7 @@ fn joined(n: usize, draws: &[(u32, f64)]) -> Tree {
 }
 
 /// The problem of [`fit_together`], written down: the trees' columns side by side.
-fn dense_forest(trees: &[Tree], data: &Labelled, shrinkage: f64) -> Dense {
+fn dense_forest(trees: &[Tree], data: &Labeled, shrinkage: f64) -> Dense {
     let each: Vec<Dense> = trees.iter().map(|tree| dense_labels(tree, data, 0.0)).collect();
     let count = trees.len() as f64;
     let row = |p: usize| each.iter().flat_map(|d| d.rows[p].iter().map(|a| a / count)).collect();
@@ -306,13 +306,13 @@ fn trees_fitted_together_do_better_than_trees_weighted_and_keep_their_unit() {
     };
     let weighted = weighted(&forest, &data, &TreeWeightOptions::default(), &silent).unwrap();
     let fit =
-        |data: &Labelled, forest: &Forest| fit_together(forest, data, &options, &silent).unwrap();
+        |data: &Labeled, forest: &Forest| fit_together(forest, data, &options, &silent).unwrap();
     let together = fit(&data, &forest);
     let (before, after) = (error(&weighted), error(&together));
     assert!(after < before, "{before} {after}");
     assert_eq!(common::on_threads(1, || fit(&data, &forest)), together);
     let unit = 2f64.powi(-200);
-    let far = common::relabelled(&data, |_, d| d * unit);
+    let far = common::relabeled(&data, |_, d| d * unit);
     assert_eq!(fit(&far, &forest), together.scaled(unit).unwrap());
     // Weights go into the edges that it starts from.
     let uneven = Forest::new(forest.trees().to_vec(), vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
@@ -343,7 +343,7 @@ fn labels_choose_a_shrinkage_that_helps_on_pairs_they_have_not_seen() {
     let masses: Vec<f64> = (0..6 * 80).map(mass).collect();
     let measures = Measures::from_dense(6, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..40).map(|k| (k, 79 - k)).collect();
-    let data = Labelled::solve(&metric, &measures, pairs, &silent).unwrap();
+    let data = Labeled::solve(&metric, &measures, pairs, &silent).unwrap();
     let (seen, unseen) = data.split_at(30);
     let fitted = fit_labels(&wrong, &seen, &EdgeOptions::default(), &silent).unwrap();
     let found = fitted.tree.pairs(&measures, unseen.pairs(), &silent).unwrap();
@@ -355,7 +355,7 @@ fn a_far_point_that_no_label_asks_for_costs_no_digits() {
     let tree = Tree::from_newick("(((0:1,1:1):1,2:2):5e16,3:5e16);").unwrap();
     let measures = Measures::unit_masses(4, 0..4).unwrap();
     let pairs = vec![(0, 1), (0, 2), (1, 2)];
-    let data = Labelled::new(&measures, pairs, vec![2.0, 5.0, 5.0]).unwrap();
+    let data = Labeled::new(&measures, pairs, vec![2.0, 5.0, 5.0]).unwrap();
     let options = EdgeOptions { shrinkage: Some(1e-9), ..EdgeOptions::default() };
     let fitted = fit_labels(&tree, &data, &options, &silent).unwrap();
     for (&(i, j), wanted) in data.pairs().iter().zip(data.distances()) {
@@ -413,13 +413,13 @@ fn bad_options_and_inputs_are_named() {
     let other = GroundMetric::from_condensed(2, vec![1.0]).unwrap();
     assert!(matches!(fit_points(&tree, &other, &usual(), &silent), Err(Error::PointCount { .. })));
     let measures = Measures::unit_masses(3, 0..3).unwrap();
-    let zero = Labelled::new(&measures, vec![(0, 1)], vec![0.0]).unwrap();
+    let zero = Labeled::new(&measures, vec![(0, 1)], vec![0.0]).unwrap();
     for nothing in [zero.split_at(0).0, zero] {
         let fitted = fit_labels(&tree, &nothing, &usual(), &silent);
         assert!(matches!(fitted, Err(Error::NothingToLearn { .. })));
     }
     let elsewhere = Measures::unit_masses(2, 0..2).unwrap();
-    let elsewhere = Labelled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
+    let elsewhere = Labeled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
     let fitted = fit_labels(&tree, &elsewhere, &usual(), &silent);
     assert!(matches!(fitted, Err(Error::PointCount { .. })));
 }

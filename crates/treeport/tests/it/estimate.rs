@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use treeport::accuracy::{Accuracy, Level};
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::{Calibration, Estimator, Interval, Statistic};
-use treeport::internal::steps::CALIBRATING;
 use treeport::progress::State;
+use treeport::progress::tasks::CALIBRATING;
 use treeport::{
-    Coupling, Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measure, Measures,
-    Method, Model, PointMetric, Problem, Tree, fit, flow, linkage, silent,
+    Coupling, Error, FitOptions, Forest, GroundMetric, Labeled, Linkage, Measure, Measures, Method,
+    Model, PointMetric, Problem, Tree, fit, flow, linkage, silent,
 };
 
 const POINTS: usize = 40;
@@ -410,14 +410,14 @@ fn one_point_far_away_does_not_spoil_the_order_of_moves() {
 }
 
 /// 80 points in the plane, measures on all of them, and the labels of half the pairs.
-fn scene() -> (GroundMetric, Labelled) {
+fn scene() -> (GroundMetric, Labeled) {
     let wave = |k: usize| ((k * 2_654_435_761) % 10_007) as f64 / 10_007.0;
     let metric =
         GroundMetric::from_points(2, (0..160).map(wave).collect(), PointMetric::Euclidean).unwrap();
     let masses: Vec<f64> = (0..80 * 20).map(|k| 0.01 + wave(k + 977)).collect();
     let measures = Measures::from_dense(80, &masses).unwrap().normalized();
     let pairs = (0..10).map(|k| (2 * k, 2 * k + 1)).collect();
-    let data = Labelled::solve(&metric, &measures, pairs, &silent).unwrap();
+    let data = Labeled::solve(&metric, &measures, pairs, &silent).unwrap();
     (metric, data)
 }
 
@@ -480,7 +480,7 @@ fn values_between_bounds_come_closer_than_either_of_them() {
     let measures = Measures::from_dense(80, &masses).unwrap().normalized();
     let [train, test] = [0, 20].map(|first| {
         let pairs = (first..first + 20).map(|k| (2 * k, 2 * k + 1)).collect();
-        Labelled::solve(&metric, &measures, pairs, &silent).unwrap()
+        Labeled::solve(&metric, &measures, pairs, &silent).unwrap()
     });
     let plain =
         Estimator::new(&metric, &linked(&metric, Linkage::Average)).unwrap().by_trees_alone();
@@ -501,7 +501,7 @@ fn values_between_bounds_come_closer_than_either_of_them() {
         assert!(if level == Level::Flow { ours < scaled } else { ours == scaled }, "{level}");
     }
     // Too few labels to fit two shares to.
-    let few = Labelled::solve(&metric, &measures, vec![(0, 1), (2, 3)], &silent).unwrap();
+    let few = Labeled::solve(&metric, &measures, vec![(0, 1), (2, 3)], &silent).unwrap();
     let few = plain.clone().calibrated(Level::Arcs, &few, &silent).unwrap().calibration();
     assert_eq!((few.flow_blend, few.arcs_blend), (None, [0.5; 2]));
     let calibration = Calibration { arcs_blend: [f64::NAN, 1.0], ..Calibration::default() };
@@ -513,7 +513,7 @@ fn on_the_labels_no_level_is_worse_than_the_one_before() {
     // A tree that has learned all these labels by heart is closer to them than its plans are.
     let (metric, data) = scene();
     let all = (0..20).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
-    let data = Labelled::solve(&metric, data.measures(), all, &silent).unwrap();
+    let data = Labeled::solve(&metric, data.measures(), all, &silent).unwrap();
     let (mut fell_back, mut climbed) = (false, false);
     let options = FitOptions { epochs: Some(100), ..FitOptions::of(Method::Additive) };
     let learned = fit(&metric, Some(&data), &options, &silent).unwrap().model;
@@ -686,16 +686,16 @@ fn what_does_not_fit_is_an_error() {
     let missing = estimator.answers(flow, measures, &[(0, 99)], &silent).unwrap_err();
     assert!(missing.to_string().starts_with("there is no measure 99"), "{missing}");
     let stopped = estimator.answers(flow, measures, data.pairs(), &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
     let heavy = Measures::from_rows(80, [[(1, 2.0)]]).unwrap();
     let misfit = estimator.distance(Level::Arcs, &a, &heavy.row(0));
     assert!(matches!(misfit, Err(Error::Unbalanced { .. })));
     let elsewhere = Measures::unit_masses(2, [0, 1]).unwrap();
-    let elsewhere = Labelled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
+    let elsewhere = Labeled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
     let misfit = estimator.clone().calibrated(Level::Flow, &elsewhere, &silent);
     assert!(matches!(misfit, Err(Error::PointCount { .. })));
     let stopped = estimator.calibrated(Level::Exact, &data, &|state| state.done < 3);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }
 
 #[test]

@@ -7,19 +7,19 @@ use std::sync::Mutex;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use treeport::fit::{EdgeOptions, Stage, Start, fit_labels};
-use treeport::internal::steps;
-use treeport::internal::steps::{EDGES, LEARNING, POINTS};
 use treeport::learn::{Checkpoint, resume};
 use treeport::progress::State;
+use treeport::progress::tasks;
+use treeport::progress::tasks::{EDGES, LEARNING, POINTS};
 use treeport::{
-    Error, Fit, FitOptions, GroundMetric, Kind, Labelled, LearnOptions, Linkage, Measures, Method,
+    Error, Fit, FitOptions, GroundMetric, Kind, Labeled, LearnOptions, Linkage, Measures, Method,
     PointMetric, Progress, Tree, fit, learn, linkage, silent,
 };
 
 /// Points in the square, measures on a few of them, and labels between neighbors in the list.
 struct Scene {
     metric: GroundMetric,
-    data: Labelled,
+    data: Labeled,
     start: Tree,
 }
 
@@ -35,7 +35,7 @@ impl Scene {
         let rows: Vec<_> = (0..2 * labels).map(|_| row()).collect();
         let measures = Measures::from_rows(points, rows).unwrap().normalized();
         let pairs = (0..labels).map(|k| (2 * k, 2 * k + 1)).collect();
-        let data = Labelled::solve(&metric, &measures, pairs, &silent).unwrap();
+        let data = Labeled::solve(&metric, &measures, pairs, &silent).unwrap();
         let start = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
         Self { metric, data, start }
     }
@@ -75,15 +75,15 @@ fn error_of(fitted: &Fit, stage: Stage) -> f64 {
 }
 
 /// The error on some labels, after the factor that others give.
-fn error_after_factor(tree: &Tree, train: &Labelled, test: &Labelled) -> f64 {
-    let predicted = |data: &Labelled| tree.pairs(data.measures(), data.pairs(), &silent).unwrap();
+fn error_after_factor(tree: &Tree, train: &Labeled, test: &Labeled) -> f64 {
+    let predicted = |data: &Labeled| tree.pairs(data.measures(), data.pairs(), &silent).unwrap();
     let factor = train.factor(&predicted(train));
     let scaled: Vec<f64> = predicted(test).iter().map(|p| factor * p).collect();
     test.score(&scaled).mean
 }
 
 fn seeded(seed: u64) -> FitOptions {
-    FitOptions { epochs: Some(10), seed, ..FitOptions::of(Method::Auto) }
+    FitOptions { epochs: Some(10), seed, ..FitOptions::of(Method::Tree) }
 }
 
 #[test]
@@ -115,10 +115,62 @@ fn few_labels_keep_edges_only_where_they_clearly_win() {
 }
 
 #[test]
-fn auto_is_what_labels_get_and_average_linkage_where_it_starts() {
+fn auto_is_the_tree_or_the_slices_whichever_held_out_labels_favor() {
+    let scene = Scene::new(40, 320, 1.0);
+    for (labels, takes_slices) in [(3, false), (320, true)] {
+        let (some, _) = scene.data.split_at(labels);
+        let fit = |method| {
+            let options = FitOptions { method, ..seeded(2) };
+            fit(&scene.metric, Some(&some), &options, &silent).unwrap()
+        };
+        let (auto, tree) = (fit(None), fit(Some(Method::Tree)));
+        let found = error_of(&auto, Stage::Slices);
+        let best = error_of(&tree, tree.stage.unwrap());
+        assert_eq!(auto.stage_errors[..tree.stage_errors.len()], tree.stage_errors);
+        assert_eq!(auto.stage == Some(Stage::Slices), found < 0.9 * best);
+        assert_eq!(auto.stage == Some(Stage::Slices), takes_slices, "{found} for {best}");
+        let options = FitOptions { seed: 2, ..FitOptions::of(Method::Slices) };
+        let slices = treeport::fit(&scene.metric, Some(&some), &options, &silent).unwrap();
+        let kept = if takes_slices { slices.model } else { tree.model };
+        assert_eq!(auto.model, kept);
+    }
+}
+
+/// Held-out pairs share their measures with the training pairs, so a tree that gains on them may
+/// lose on new measures.
+#[test]
+fn auto_is_better_than_its_start_on_new_measures_of_the_whole_globe() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    let mut place =
+        || [rng.random_range(-1.0_f64..1.0).asin().to_degrees(), rng.random_range(-180.0..180.0)];
+    let places = (0..150).flat_map(|_| place()).collect();
+    let metric = GroundMetric::from_points(2, places, PointMetric::Haversine).unwrap();
+    for seed in 0..3 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut draw = |count: usize, pairs: usize| {
+            let masses: Vec<f64> = (0..150 * count).map(|_| rng.random_range(0.0..1.0)).collect();
+            let measures = Measures::from_dense(150, &masses).unwrap().normalized();
+            Labeled::sample(&metric, &measures, pairs, seed, &silent).unwrap()
+        };
+        let (train, test) = (draw(60, 150), draw(30, 100));
+        let error = |method| {
+            let options = FitOptions {
+                epochs: (method != Method::Average).then_some(50),
+                seed,
+                ..FitOptions::of(method)
+            };
+            let model = fit(&metric, Some(&train), &options, &silent).unwrap().model;
+            test.score(&model.pairs(test.measures(), test.pairs(), &silent).unwrap()).mean
+        };
+        let (start, auto) = (error(Method::Average), error(Method::Auto));
+        assert!(auto < 0.7 * start, "{auto} for {start}");
+    }
+}
+
+#[test]
+fn a_tree_starts_at_average_linkage() {
     let scene = Scene::new(30, 40, 1.0);
     let auto = scene.fit(&seeded(0));
-    assert_eq!(scene.fit(&FitOptions { method: None, ..seeded(0) }), auto);
     for start in [Start::Tree(scene.start.clone()), Start::Linkage(Linkage::Average)] {
         assert_eq!(scene.fit(&FitOptions { start: Some(start), ..seeded(0) }), auto);
     }
@@ -135,7 +187,7 @@ fn all_labels_choose_between_the_start_and_the_fit_to_points() {
         // Few points and few labels: now one is better, now the other.
         let options = FitOptions { epochs: Some(0), point_pairs: Some(10), ..seeded(seed) };
         let fitted = scene.fit(&options);
-        let points = Labelled::of_points(&scene.metric, 10, seed).unwrap();
+        let points = Labeled::of_points(&scene.metric, 10, seed).unwrap();
         let edges =
             EdgeOptions { tolerance: 1e-5, max_iterations: 100, seed, ..EdgeOptions::default() };
         let points = fit_labels(&scene.start, &points, &edges, &silent).unwrap().tree;
@@ -164,7 +216,7 @@ fn labels_held_back_that_are_0_leave_the_choice_to_the_others() {
     // A measure that is the same as another, and every one of five labels held back by some seed.
     let (mut pairs, mut distances) = (scene.data.pairs().to_vec(), scene.data.distances().to_vec());
     (pairs[3], distances[3]) = ((6, 6), 0.0);
-    scene.data = Labelled::new(scene.data.measures(), pairs, distances).unwrap();
+    scene.data = Labeled::new(scene.data.measures(), pairs, distances).unwrap();
     for seed in 0..20 {
         let fitted = scene.fit(&seeded(seed));
         assert!(fitted.stage_errors.iter().all(|e| e.1.is_finite()), "{:?}", fitted.stage_errors);
@@ -206,13 +258,16 @@ fn without_labels_pairs_of_points_teach() {
     let scene = Scene::new(30, 5, 1.0);
     let options = FitOptions { epochs: Some(5), ..FitOptions::default() };
     let fitted = fit(&scene.metric, None, &options, &silent).unwrap();
-    let points = Labelled::of_points(&scene.metric, 10_000, 0).unwrap();
+    let points = Labeled::of_points(&scene.metric, 10_000, 0).unwrap();
     let learning = LearnOptions { epochs: 5, ..LearnOptions::default() };
     let learned = learn(&scene.start, &points, &learning, &silent).unwrap();
     assert_eq!((tree(&fitted), &fitted.history), (&learned.tree, &learned.history));
-    // `auto` has all stages even then.
-    let auto = fit(&scene.metric, None, &seeded(0), &silent).unwrap();
-    assert_eq!((auto.stage_errors.len(), auto.history.len()), (4, 11));
+    // `tree` has all stages even then, and `auto` no others.
+    for method in [Method::Tree, Method::Auto] {
+        let options = FitOptions { method: Some(method), ..seeded(0) };
+        let fitted = fit(&scene.metric, None, &options, &silent).unwrap();
+        assert_eq!((fitted.stage_errors.len(), fitted.history.len()), (4, 11));
+    }
 }
 
 #[test]
@@ -252,7 +307,7 @@ fn a_stop_in_any_stage_gives_the_best_so_far() {
 }
 
 #[test]
-fn one_learned_tree_gives_the_best_so_far_and_all_others_are_cancelled() {
+fn one_learned_tree_gives_the_best_so_far_and_all_others_are_canceled() {
     let scene = Scene::new(30, 40, 1.0);
     for &method in Method::ALL {
         let options = FitOptions::of(method);
@@ -260,7 +315,7 @@ fn one_learned_tree_gives_the_best_so_far_and_all_others_are_cancelled() {
         // Of a learned tree there is nothing to give back before its start is there.
         let learned = method == Method::Auto || method.kind().is_some();
         let stop = |state: &State<'_>| {
-            if learned && [steps::BUILDING, steps::DISTANCES].contains(&state.task) {
+            if learned && [tasks::BUILDING, tasks::DISTANCES].contains(&state.task) {
                 return true;
             }
             *heard.lock().unwrap() += 1;
@@ -275,13 +330,13 @@ fn one_learned_tree_gives_the_best_so_far_and_all_others_are_cancelled() {
             assert!(!stopped.finished && stopped.model.tree().is_some(), "{method}");
             assert_eq!((stopped.history.len(), stopped.best_epoch), (1, 0), "{method}");
         } else {
-            assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
+            assert!(matches!(stopped, Err(Error::Canceled)), "{method}");
         }
     }
 }
 
 #[test]
-fn forests_are_cancelled_in_every_part_of_the_work() {
+fn forests_are_canceled_in_every_part_of_the_work() {
     let scene = Scene::new(30, 40, 1.0);
     let options = FitOptions { epochs: Some(2), ..FitOptions::of(Method::LearnedForest) };
     let tasks = Mutex::new(Vec::new());
@@ -302,7 +357,7 @@ fn forests_are_cancelled_in_every_part_of_the_work() {
         for done in [0, 3] {
             let stop = |state: &State<'_>| state.task != task || state.done <= done;
             let stopped = fit(&scene.metric, Some(&scene.data), &options, &stop);
-            assert!(matches!(stopped, Err(Error::Cancelled)), "{task} after {done}");
+            assert!(matches!(stopped, Err(Error::Canceled)), "{task} after {done}");
         }
     }
 }
@@ -310,12 +365,12 @@ fn forests_are_cancelled_in_every_part_of_the_work() {
 #[test]
 fn labels_that_say_nothing_leave_the_start() {
     let mut scene = Scene::new(10, 5, 1.0);
-    scene.data = common::relabelled(&scene.data, |_, _| 0.0);
+    scene.data = common::relabeled(&scene.data, |_, _| 0.0);
     let fitted = scene.fit(&seeded(0));
     assert_eq!((fitted.stage, tree(&fitted)), (Some(Stage::Start), &scene.start));
     let same = GroundMetric::from_condensed(3, vec![0.0; 3]).unwrap();
     let measures = Measures::unit_masses(3, 0..3).unwrap();
-    let data = Labelled::new(&measures, vec![(0, 1), (1, 2)], vec![0.0, 0.0]).unwrap();
+    let data = Labeled::new(&measures, vec![(0, 1), (1, 2)], vec![0.0, 0.0]).unwrap();
     let fitted = fit(&same, Some(&data), &seeded(0), &silent).unwrap();
     assert_eq!(fitted.model.leaf_distance(0, 2), 0.0);
 }
@@ -324,7 +379,7 @@ fn labels_that_say_nothing_leave_the_start() {
 fn what_does_not_fit_is_refused() {
     let scene = Scene::new(10, 5, 1.0);
     let other = Scene::new(11, 5, 1.0);
-    let run = |data: &Labelled, options: &FitOptions| {
+    let run = |data: &Labeled, options: &FitOptions| {
         fit(&scene.metric, Some(data), options, &silent).unwrap_err()
     };
     let usual = seeded(0);

@@ -3,8 +3,8 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::internal::steps::DISTANCES;
 use treeport::progress::State;
+use treeport::progress::tasks::DISTANCES;
 use treeport::{
     Error, Forest, GroundMetric, Measures, PointMetric, Problem, Problems, Tree, flow, silent,
 };
@@ -119,7 +119,7 @@ fn progress_of_a_forest_runs_through_the_pairs_once_and_can_stop_it() {
     forest.pairs(&measures, &[(0, 1); 100], &watch).unwrap();
     assert_eq!(most.into_inner(), 100);
     let stopped = forest.pairs(&measures, &[(0, 1); 100], &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }
 
 #[test]

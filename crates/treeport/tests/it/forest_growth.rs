@@ -5,11 +5,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::fit::{TreeWeightOptions, learned, weighted};
-use treeport::internal::names::Named;
-use treeport::internal::steps::BUILDING;
+use treeport::names::Named;
 use treeport::progress::State;
+use treeport::progress::tasks::BUILDING;
 use treeport::{
-    Error, Forest, GroundMetric, Labelled, LearnOptions, Linkage, Measures, PointMetric, Tree,
+    Error, Forest, GroundMetric, Labeled, LearnOptions, Linkage, Measures, PointMetric, Tree,
     linkage, silent,
 };
 
@@ -21,12 +21,12 @@ fn grown(metric: &GroundMetric, options: &PerturbedOptions) -> Forest {
     perturbed(metric, options, &silent).expect("good options")
 }
 
-fn with_shrinkage(forest: &Forest, data: &Labelled, shrinkage: Option<f64>) -> Forest {
+fn with_shrinkage(forest: &Forest, data: &Labeled, shrinkage: Option<f64>) -> Forest {
     let options = TreeWeightOptions { shrinkage, ..TreeWeightOptions::default() };
     weighted(forest, data, &options, &silent).expect("good labels")
 }
 
-fn mean_error(forest: &Forest, data: &Labelled) -> f64 {
+fn mean_error(forest: &Forest, data: &Labeled) -> f64 {
     data.score(&forest.pairs(data.measures(), data.pairs(), &silent).expect("valid pairs")).mean
 }
 
@@ -180,13 +180,13 @@ fn progress_counts_trees_and_can_stop() {
     perturbed(&metric, &options(7, 0), &watch).unwrap();
     assert_eq!(most.into_inner(), 7);
     let stopped = perturbed(&metric, &options(7, 0), &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
     let data = common::lessons(&metric, 40);
     let forest = grown(&metric, &options(2, 0));
     let stopped = learned(&forest, &data, &LearnOptions::default(), &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
     let stopped = weighted(&forest, &data, &TreeWeightOptions::default(), &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
     }
     let data = common::lessons(&metric, 40);
     let forest = grown(&metric, &options(2, 0));
-    let weigh = |forest: &Forest, data: &Labelled, shrinkage| {
+    let weigh = |forest: &Forest, data: &Labeled, shrinkage| {
         let options = TreeWeightOptions { shrinkage, ..TreeWeightOptions::default() };
         weighted(forest, data, &options, &silent).unwrap_err()
     };
@@ -245,7 +245,7 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
         let error = weigh(&forest, &data, Some(shrinkage));
         assert!(matches!(error, Error::BadOption { option: "shrinkage", .. }));
     }
-    let zero = common::relabelled(&data, |_, _| 0.0);
+    let zero = common::relabeled(&data, |_, _| 0.0);
     let empty = data.split_at(data.len()).1;
     let nothing = [
         (weigh(&forest, &zero, None), "all exact distances are 0"),
@@ -258,10 +258,10 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
     for (error, what) in nothing {
         assert_eq!(error.to_string(), format!("{what}: there is nothing to learn from"));
     }
-    let learned_from = |data: &Labelled| learned(&forest, data, &LearnOptions::default(), &silent);
+    let learned_from = |data: &Labeled| learned(&forest, data, &LearnOptions::default(), &silent);
     assert!(matches!(learned_from(&empty), Err(Error::NothingToLearn { .. })));
     let elsewhere = Measures::unit_masses(3, [0, 1]).unwrap();
-    let elsewhere = Labelled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
+    let elsewhere = Labeled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
     assert!(matches!(weigh(&forest, &elsewhere, None), Error::PointCount { .. }));
     assert!(matches!(learned_from(&elsewhere), Err(Error::PointCount { .. })));
 }

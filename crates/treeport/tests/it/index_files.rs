@@ -1,9 +1,11 @@
-//! Files of indexes that earlier releases have written.
+//! Files of indexes: those that earlier releases have written, and a changed one.
 
 use std::path::Path;
 
 use treeport::search::IndexFile;
-use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
+use treeport::{
+    Accuracy, Clouds, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent,
+};
 
 /// The collection of the golden file: twelve measures, of which 3 and 7 were removed.
 fn collection() -> (GroundMetric, Measures) {
@@ -44,16 +46,66 @@ fn version_1_is_read_and_its_removed_measures_go() {
     assert_eq!(ask(&old.index).len(), 12);
 }
 
-#[test]
-fn an_index_from_which_nothing_was_removed_is_written_as_version_1() {
-    let (metric, measures) = collection();
-    let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent).unwrap();
-    let mut file = IndexFile { index, point_names: None };
-    let version = |file: &IndexFile, text: &str| {
-        let bytes = file.to_bytes().unwrap();
-        String::from_utf8_lossy(&bytes).contains(text)
+/// The clouds of the golden files.
+fn clouds() -> Clouds {
+    let places = (0..6).flat_map(|c| (0..2 + c % 3).map(move |k| (c, k)));
+    let point =
+        |(c, k): (i32, i32)| [f64::from((7 * c + 5 * k) % 11), f64::from((3 * c + 8 * k) % 13)];
+    let coordinates = places.clone().flat_map(point).collect();
+    let masses: Vec<f64> = places.map(|(c, k)| f64::from(1 + (c + k) % 2)).collect();
+    let names = (0..6).map(|c| c.to_string()).collect();
+    Clouds::named(2, coordinates, &[0, 2, 5, 9, 11, 14, 18], &masses, Some(names)).unwrap()
+}
+
+/// Reads a golden file, whose answers are those of `new`, and returns its bytes.
+fn golden(version: u64, new: &Index) -> Vec<u8> {
+    let file = format!("tests/data/version{version}.index");
+    let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let old = IndexFile::from_bytes(&bytes).unwrap().index;
+    let ask = |index: &Index| -> Vec<_> {
+        let found = index.graph(3, Accuracy::EXACT, &silent).unwrap();
+        found.into_iter().map(|neighbors| neighbors.found).collect()
     };
-    assert!(version(&file, r#"\"version\":1"#));
-    file.index.remove(&[0]).unwrap();
-    assert!(version(&file, r#"\"version\":2"#));
+    assert_eq!(old.is_of_clouds(), new.is_of_clouds());
+    assert_eq!(old.measures(), new.measures());
+    assert_eq!((old.numbers(), old.next_number()), (new.numbers(), new.next_number()));
+    for (old, new) in ask(&old).iter().flatten().zip(ask(new).iter().flatten()) {
+        assert_eq!(old.0, new.0);
+        assert!((old.1 - new.1).abs() <= 1e-9 * new.1);
+    }
+    bytes
+}
+
+#[test]
+fn versions_2_to_5_are_read() {
+    let (metric, measures) = collection();
+    let options = IndexOptions::default();
+    let mut index = Index::new(&metric, &measures, &options, &silent).unwrap();
+    index.remove(&[3, 7]).unwrap();
+    golden(2, &index);
+    let clouds = clouds();
+    let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+    let equal = clouds.clone().normalized();
+    golden(3, &Index::of_clouds(&equal, &ground, &options, &silent).unwrap());
+    let options = IndexOptions { penalty: Some(2.0), ..options };
+    let relaxed = Index::of_clouds(&clouds, &ground, &options, &silent).unwrap();
+    golden(4, &relaxed);
+    let bytes = golden(5, &relaxed);
+    // What a later release writes, this one reads.
+    assert_eq!(IndexFile::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+}
+
+/// The discrete metric has no other content than its number of points.
+#[test]
+fn another_number_of_points_is_damage() {
+    let metric = GroundMetric::discrete(8).unwrap();
+    let measures = Measures::unit_masses(8, [0, 3, 7]).unwrap();
+    let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent).unwrap();
+    let bytes = IndexFile { index, point_names: None }.to_bytes().unwrap();
+    let (written, changed) = (r#"\"leaves\":8"#.as_bytes(), r#"\"leaves\":9"#.as_bytes());
+    let at = bytes.windows(written.len()).position(|text| text == written).unwrap();
+    let changed = [&bytes[..at], changed, &bytes[at + written.len()..]].concat();
+    IndexFile::from_bytes(&bytes).unwrap();
+    let error = IndexFile::from_bytes(&changed).unwrap_err().to_string();
+    assert!(error.contains("is damaged: its checksum is "), "{error}");
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::internal::steps::LEARNING;
 use treeport::learn::{Checkpoint, Loss, Schedule, resume};
 use treeport::progress::State;
+use treeport::progress::tasks::LEARNING;
 use treeport::{
-    Error, GroundMetric, Kind, Labelled, LearnOptions, Learned, Linkage, Measures, Tree, learn,
+    Error, GroundMetric, Kind, Labeled, LearnOptions, Learned, Linkage, Measures, Tree, learn,
     linkage, silent,
 };
 
@@ -21,7 +21,7 @@ const KINDS: [Kind; 3] = [Kind::Ultrametric, Kind::Additive, Kind::SkipMst];
 #[derive(Clone)]
 struct Problem {
     start: Tree,
-    data: Labelled,
+    data: Labeled,
 }
 
 fn random_metric(n: usize, rng: &mut Xoshiro256PlusPlus) -> GroundMetric {
@@ -39,7 +39,7 @@ fn problem(n: usize, seed: u64) -> Problem {
     let pairs: Vec<(usize, usize)> =
         (0..80).map(|k| (k % 60, (7 * k + 1 + k / 60) % 60)).filter(|(i, j)| i != j).collect();
     let distances = hidden.pairs(&measures, &pairs, &silent).unwrap();
-    Problem { start, data: Labelled::new(&measures, pairs, distances).unwrap() }
+    Problem { start, data: Labeled::new(&measures, pairs, distances).unwrap() }
 }
 
 fn run(problem: &Problem, options: &LearnOptions) -> Learned {
@@ -47,8 +47,8 @@ fn run(problem: &Problem, options: &LearnOptions) -> Learned {
 }
 
 /// The same labels between other measures.
-fn with_measures(data: &Labelled, measures: &Measures) -> Labelled {
-    Labelled::new(measures, data.pairs().to_vec(), data.distances().to_vec()).unwrap()
+fn with_measures(data: &Labeled, measures: &Measures) -> Labeled {
+    Labeled::new(measures, data.pairs().to_vec(), data.distances().to_vec()).unwrap()
 }
 
 fn options(kind: Kind) -> LearnOptions {
@@ -66,7 +66,7 @@ proptest! {
         let small = problem(n, seed);
         let large = Problem {
             start: small.start.scaled(factor).unwrap(),
-            data: common::relabelled(&small.data, |_, d| d * factor),
+            data: common::relabeled(&small.data, |_, d| d * factor),
         };
         for kind in KINDS {
             let (small, large) = (run(&small, &options(kind)), run(&large, &options(kind)));
@@ -82,7 +82,7 @@ proptest! {
         let small = problem(n, seed);
         let large = Problem {
             start: small.start.scaled(factor).unwrap(),
-            data: common::relabelled(&small.data, |_, d| d * factor),
+            data: common::relabeled(&small.data, |_, d| d * factor),
         };
         // The additive kind meets ties that rounding breaks one way or the other: powers of two only.
         for kind in [Kind::Ultrametric, Kind::SkipMst] {
@@ -184,7 +184,7 @@ fn two_leaves(distances: Vec<f64>) -> Problem {
     let start = start.with_names(vec!["a".into(), "b".into()]).unwrap();
     let measures = Measures::from_dense(2, &[1.0, 0.0, 0.0, 1.0, 0.5, 0.5]).unwrap();
     let pairs = [(0, 1), (0, 2), (1, 2)][..distances.len()].to_vec();
-    Problem { start, data: Labelled::new(&measures, pairs, distances).unwrap() }
+    Problem { start, data: Labeled::new(&measures, pairs, distances).unwrap() }
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn held_out_labels_choose_but_do_not_teach() {
     let mut moved = (0, 0);
     for label in 0..labels {
         let wrong = |k: usize, d: f64| if k == label { 1.5 * d } else { d };
-        let changed = Problem { data: common::relabelled(&clean.data, wrong), ..clean.clone() };
+        let changed = Problem { data: common::relabeled(&clean.data, wrong), ..clean.clone() };
         let second = run(&changed, &half);
         let trained = first
             .history
@@ -293,7 +293,7 @@ fn labels_and_masses_of_any_size_are_learned_from() {
         let rows = usual.data.measures().iter();
         let rows = rows.map(|m| m.iter().map(move |(p, mass)| (p, mass * masses)));
         let measures = Measures::from_rows(10, rows).unwrap();
-        let data = common::relabelled(&with_measures(&usual.data, &measures), |_, d| d * labels);
+        let data = common::relabeled(&with_measures(&usual.data, &measures), |_, d| d * labels);
         let extreme = Problem { data, ..usual.clone() };
         for kind in KINDS {
             let learned = run(&extreme, &options(kind));
@@ -331,7 +331,7 @@ fn labels_that_are_zero_are_no_reason_to_stop_learning() {
         pairs[k].1 = pairs[k].0;
         distances[k] = 0.0;
     }
-    some_zero.data = Labelled::new(data.measures(), pairs, distances).unwrap();
+    some_zero.data = Labeled::new(data.measures(), pairs, distances).unwrap();
     for seed in 0..10 {
         // A validation split of one or two labels, which may all be 0.
         let options =
@@ -408,7 +408,7 @@ fn without_measures_it_learns_from_pairs_of_points() {
         linkage(&random_metric(12, &mut rng), Linkage::Complete, &treeport::silent).unwrap();
     let metric = GroundMetric::from_condensed(12, common::leaf_distances(&hidden)).unwrap();
     let start = linkage(&random_metric(12, &mut rng), Linkage::Single, &treeport::silent).unwrap();
-    let data = Labelled::of_points(&metric, usize::MAX, 0).unwrap();
+    let data = Labeled::of_points(&metric, usize::MAX, 0).unwrap();
     assert_eq!(data.len(), 66);
     let options = LearnOptions {
         kind: Kind::Additive,
@@ -425,9 +425,8 @@ fn without_measures_it_learns_from_pairs_of_points() {
 #[test]
 fn what_cannot_be_learned_from_is_refused() {
     let Problem { start, data } = problem(5, 7);
-    let refused = |data: &Labelled, options: &LearnOptions| {
-        learn(&start, data, options, &silent).unwrap_err()
-    };
+    let refused =
+        |data: &Labeled, options: &LearnOptions| learn(&start, data, options, &silent).unwrap_err();
     let message = |options: &LearnOptions| refused(&data, options).to_string();
     let good = LearnOptions::default();
     let none = data.split_at(0).0;

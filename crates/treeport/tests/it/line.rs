@@ -307,5 +307,5 @@ fn it_stops_when_asked_to() {
         a: vec![0.5, 0.5],
         b: vec![1.0],
     };
-    assert!(matches!(pair.ask(|problem| problem.value(&|_| false)), Err(Error::Cancelled)));
+    assert!(matches!(pair.ask(|problem| problem.value(&|_| false)), Err(Error::Canceled)));
 }

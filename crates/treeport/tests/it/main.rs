@@ -7,6 +7,7 @@ mod accuracy;
 mod barycenter;
 mod batches;
 mod bounds;
+mod certify;
 mod clouds;
 mod components;
 mod contract;
@@ -21,9 +22,10 @@ mod forest;
 #[cfg(feature = "io")]
 mod forest_files;
 mod forest_growth;
+mod grid;
 mod haversine;
 mod index_files;
-mod labelled;
+mod labeled;
 mod learning;
 mod line;
 mod linkage;
@@ -32,6 +34,7 @@ mod methods;
 mod model;
 mod names;
 mod options;
+mod order;
 mod penalties;
 #[cfg(feature = "io")]
 mod pending;

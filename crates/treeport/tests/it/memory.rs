@@ -5,12 +5,14 @@
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
-use treeport::internal::memory;
+use treeport::memory;
 use treeport::progress::State;
 use treeport::sinkhorn::{self, SinkhornOptions};
+use treeport::space::SpaceOptions;
 use treeport::{
-    Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, MatrixView, Measures, Method,
-    Model, PointMetric, Problem, Problems, Result, Tree, fit, linkage, silent,
+    Clouds, Error, FitOptions, Forest, GroundMetric, Labeled, Linkage, MatrixView, Measures,
+    Method, Model, PointMetric, Problem, Problems, Relax, Result, Space, Tree, fit, linkage,
+    silent,
 };
 
 /// A limit that is gone when this is.
@@ -83,14 +85,14 @@ alone! {
         let _limit = Limit::of(200 * KILOBYTE);
         for metric in [line(300), path(300)] {
             for &method in Method::ALL {
-                if method.takes().labels
-                    || (method.takes().coordinates && metric.coordinates().is_none())
+                if method.supports().labels
+                    || (method.supports().coordinates && metric.coordinates().is_none())
                 {
                     continue;
                 }
                 let options = FitOptions {
-                    point_pairs: method.takes().point_pairs.then_some(200),
-                    epochs: method.takes().learning.then_some(1),
+                    point_pairs: method.supports().point_pairs.then_some(200),
+                    epochs: method.supports().learning.then_some(1),
                     ..FitOptions::of(method)
                 };
                 match fit(&metric, None, &options, &silent) {
@@ -117,7 +119,7 @@ alone! {
         assert!(refused(graph.condensed()).starts_with("the table of all distances of 100 points"));
         assert!(refused(graph.materialized()).contains("39.6 kB"));
         let measures = Measures::unit_masses(100, [0, 50, 99]).unwrap();
-        let solve = |metric: &GroundMetric| Labelled::sample(metric, &measures, 3, 0, &silent).unwrap();
+        let solve = |metric: &GroundMetric| Labeled::sample(metric, &measures, 3, 0, &silent).unwrap();
         assert_eq!(solve(&graph), solve(&small));
         let model = Model::Tree(linkage(&graph, Linkage::Single, &treeport::silent).unwrap());
         let estimator = Estimator::new(&graph, &model).unwrap();
@@ -191,6 +193,15 @@ alone! {
         refused(Problem::between(&dense[0], &dense[1], costs).value(&silent));
         let text = refused(Problems::new(&squared, &measures, &[(0, 1), (1, 2)]).values(&silent));
         assert!(text.contains("take fewer threads"), "{text}");
+        for relax in [Relax::Mass(0.5), Relax::Penalty(9.0)] {
+            // No estimate is of part of the mass.
+            let text = refused(Problem::new(&squared, &a, &b).relaxed(relax).value(&silent));
+            assert!(text.ends_with("; take fewer points, such as a random sample of each side"));
+            refused(Problem::between(&dense[0], &dense[1], costs).relaxed(relax).value(&silent));
+            let many = Problems::new(&squared, &measures, &[(0, 1), (1, 2)]).relaxed(relax);
+            let text = refused(many.values(&silent));
+            assert!(text.ends_with("; take fewer threads, or measures with fewer points"));
+        }
         let text = refused(sinkhorn::value(&Problem::new(&metric, &a, &b), &options, &silent));
         assert!(text.starts_with("entropic transport between 100 and 100 points needs 160 kB"));
         refused(sinkhorn::value(&Problem::between(&dense[0], &dense[1], costs), &options, &silent));
@@ -214,10 +225,10 @@ alone! {
 alone! {
     fn lists_of_pairs_are_weighed() {
         let _limit = Limit::of(30 * KILOBYTE);
-        let text = refused(Labelled::of_points(&line(1000), 400_000, 0));
+        let text = refused(Labeled::of_points(&line(1000), 400_000, 0));
         assert!(text.starts_with("a list of 400000 pairs needs 16 MB"), "{text}");
-        refused(treeport::internal::labels::sample_pairs(usize::MAX, 4000, 0));
-        treeport::internal::labels::sample_pairs(usize::MAX, 20, 0).unwrap();
+        refused(treeport::labeled::sample_pairs(usize::MAX, 4000, 0));
+        treeport::labeled::sample_pairs(usize::MAX, 20, 0).unwrap();
     }
 }
 
@@ -240,6 +251,22 @@ alone! {
     }
 }
 
+alone! {
+    fn a_square_matrix_is_weighed_before_it_is_read() {
+        let _limit = Limit::of(30 * KILOBYTE);
+        // The first entry is wrong, and is not reached.
+        let text = refused(GroundMetric::from_square(100, &vec![f64::NAN; 10_000]));
+        assert!(text.starts_with("the upper triangle of a matrix of 100 points needs 39.6 kB"));
+        let (masses, entry) = (vec![1.0; 2_500], |_, _| unreachable!("a cost is read"));
+        let costs = MatrixView::from_fn(2_500, 2_500, &entry);
+        for relax in [Relax::Balanced, Relax::Mass(0.5), Relax::Penalty(9.0)] {
+            let problem = Problem::between(&masses, &masses, costs).relaxed(relax);
+            let text = refused(problem.value(&silent));
+            assert!(text.starts_with("exact transport between 2500 and 2500 points needs 25 MB"));
+        }
+    }
+}
+
 /// Refuses the second time it is asked, so that it is not the door that stops.
 fn second() -> impl Fn(&State<'_>) -> bool + Sync {
     let heard = std::sync::atomic::AtomicUsize::new(0);
@@ -255,23 +282,23 @@ alone! {
         {
             // Fresh, as single linkage is kept.
             let stopped = linkage(&line(900), method, &second());
-            assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
+            assert!(matches!(stopped, Err(Error::Canceled)), "{method}");
         }
-        assert!(matches!(path(900).materialize(&second()), Err(Error::Cancelled)));
+        assert!(matches!(path(900).materialize(&second()), Err(Error::Canceled)));
         let measures = spread(900, 2);
         let (a, b) = (measures.row(0), measures.row(1));
         let solved = Problem::new(&metric, &a, &b).solve(&|_| false);
-        assert!(matches!(solved, Err(Error::Cancelled)));
+        assert!(matches!(solved, Err(Error::Canceled)));
         let masses: Vec<f64> = (0..900).map(|k| 1.0 + f64::from(k % 7)).collect();
         let mirrored: Vec<f64> = masses.iter().rev().copied().collect();
         let costs = MatrixView::from_fn(900, 900, &|i, j| ((i * 31 + j * 17) % 97) as f64);
         let solved = Problem::between(&masses, &mirrored, costs).solve(&|_| false);
-        assert!(matches!(solved, Err(Error::Cancelled)));
+        assert!(matches!(solved, Err(Error::Canceled)));
         let options = SinkhornOptions::default();
         let solved = sinkhorn::solve(&Problem::new(&metric, &a, &b), &options, &second());
-        assert!(matches!(solved, Err(Error::Cancelled)));
+        assert!(matches!(solved, Err(Error::Canceled)));
         let solved = sinkhorn::solve(&Problem::between(&masses, &mirrored, costs), &options, &second());
-        assert!(matches!(solved, Err(Error::Cancelled)));
+        assert!(matches!(solved, Err(Error::Canceled)));
     }
 }
 
@@ -313,5 +340,23 @@ alone! {
         let squares = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0], PointMetric::SqEuclidean);
         assert!(squares.unwrap().assume_metric().is_err());
         assert!(GroundMetric::from_condensed(3, vec![1.0, 2.0, 1.0]).unwrap().assume_metric().is_ok());
+    }
+}
+
+alone! {
+    fn sparse_rows_of_clouds_that_do_not_fit_are_refused() {
+        let points: Vec<f64> = (0..200).map(|k| f64::from(k * k % 97) / 10.0).collect();
+        let start: Vec<usize> = (0..=100).collect();
+        let clouds = Clouds::uniform(2, points, &start).unwrap();
+        let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+        let data = Labeled::sample(&ground, clouds.measures(), 50, 0, &silent).unwrap();
+        let options = SpaceOptions::default();
+        let space =
+            Space::fit(&clouds, PointMetric::Euclidean, &data, &options, &silent).unwrap();
+        let _limit = Limit::of(500 * KILOBYTE);
+        space.prepare(&clouds, &silent).unwrap();
+        let text = refused(space.embed(&clouds, &silent));
+        assert!(text.starts_with("the table of sparse rows needs"), "{text}");
+        assert!(text.ends_with("take some of the clouds at a time"), "{text}");
     }
 }

@@ -5,13 +5,13 @@ use treeport::fit::{Family, Start, TreeWeightOptions, fit_points, weighted};
 use treeport::learn::{Checkpoint, Loss, Schedule};
 use treeport::progress::State;
 use treeport::{
-    Error, Fit, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measures, Method, Model,
+    Error, Fit, FitOptions, Forest, GroundMetric, Labeled, Linkage, Measures, Method, Model,
     PointMetric, Problems, Tree, build, fit, flow, linkage, silent,
 };
 
 struct Scene {
     metric: GroundMetric,
-    data: Labelled,
+    data: Labeled,
 }
 
 impl Scene {
@@ -37,7 +37,7 @@ impl Scene {
 
 /// Small, so that tests are quick.
 fn options(method: Method) -> FitOptions {
-    let takes = method.takes();
+    let takes = method.supports();
     FitOptions {
         point_pairs: takes.point_pairs.then_some(300),
         epochs: takes.learning.then_some(5),
@@ -66,16 +66,18 @@ fn every_method_answers_and_says_what_it_is() {
     for &method in Method::ALL {
         let fitted = scene.fit(&options(method)).unwrap();
         let model = &fitted.model;
-        assert_eq!(model.tree().is_none(), method.takes().n_trees, "{method}");
+        if method != Method::Auto {
+            assert_eq!(model.tree().is_none(), method.supports().n_trees, "{method}");
+        }
         assert_eq!(model.points(), 30, "{method}");
         assert!(scene.answers(model).iter().all(|d| *d > 0.0 && d.is_finite()), "{method}");
-        let is_learned = method == Method::Auto || method.kind().is_some();
-        assert_eq!(fitted.stage.is_some(), method == Method::Auto, "{method}");
+        let is_learned = method.has_stages() || method.kind().is_some();
+        assert_eq!(fitted.stage.is_some(), method.has_stages(), "{method}");
         assert_eq!(fitted.history.len(), if is_learned { 6 } else { 0 }, "{method}");
         assert!(fitted.finished, "{method}");
         let family = match method {
-            Method::Auto => Family::Best,
-            Method::Forest | Method::LearnedForest => Family::Forest,
+            Method::Auto | Method::Tree => Family::Best,
+            Method::Forest | Method::LearnedForest | Method::Slices => Family::Forest,
             _ if method.kind().is_some() => Family::Learned,
             _ => Family::Compared,
         };
@@ -90,10 +92,10 @@ fn what_a_method_cannot_do_without_is_asked_for() {
     for &method in Method::ALL {
         let without = fit(&scene.metric, None, &options(method), &silent);
         let refused = matches!(without, Err(Error::NothingToLearn { .. }));
-        assert_eq!((without.is_err(), refused), (method.takes().labels, refused), "{method}");
+        assert_eq!((without.is_err(), refused), (method.supports().labels, refused), "{method}");
         let on_matrix = fit(&matrix, Some(&scene.data), &options(method), &silent);
         let refused = matches!(on_matrix, Err(Error::NoCoordinates { .. }));
-        assert_eq!(refused, method.takes().coordinates, "{method}");
+        assert_eq!(refused, method.supports().coordinates, "{method}");
         assert_eq!(on_matrix.is_err(), refused, "{method}");
     }
 }
@@ -128,9 +130,9 @@ fn one_factor_puts_half_of_the_labels_on_either_side() {
         assert_eq!(scaled, plain.scaled(factor).unwrap(), "{method}");
         assert!(plain.scaled(-1.0).is_err());
         // Without labels there is no scale to bring it to.
-        let unlabelled = fit(&scene.metric, None, &options(method), &silent);
-        if let Ok(unlabelled) = unlabelled {
-            assert_eq!(unlabelled.model, plain, "{method}");
+        let unlabeled = fit(&scene.metric, None, &options(method), &silent);
+        if let Ok(unlabeled) = unlabeled {
+            assert_eq!(unlabeled.model, plain, "{method}");
         }
     }
 }
@@ -146,12 +148,12 @@ fn forests_are_weighted_by_labels_unless_told_otherwise() {
     assert_eq!(scene.model(&options), Model::Forest(judge));
     let unscaled = FitOptions { scale: false, ..options.clone() };
     assert_eq!(scene.model(&unscaled), Model::Forest(plain.clone()));
-    let unlabelled = fit(&scene.metric, None, &options, &silent).unwrap().model;
-    assert_eq!(unlabelled, Model::Forest(plain.clone()));
+    let unlabeled = fit(&scene.metric, None, &options, &silent).unwrap().model;
+    assert_eq!(unlabeled, Model::Forest(plain.clone()));
     let error = |model: &Model| scene.data.score(&scene.answers(model)).mean;
     assert!(error(&scene.model(&options)) < error(&plain.into()));
     let complete = FitOptions { start: Some(Start::Linkage(Linkage::Complete)), ..options };
-    assert_ne!(scene.model(&complete), unlabelled);
+    assert_ne!(scene.model(&complete), unlabeled);
     for method in [Method::Forest, Method::LearnedForest] {
         assert_eq!(scene.model(&self::options(method)).trees().len(), 16);
     }
@@ -230,10 +232,10 @@ fn flowtree_is_the_flow_of_a_quadtree() {
 #[test]
 fn fitted_edges_fit_points_better_and_more_slices_vary_less() {
     let metric = common::cloud(60, 2);
-    let points = Labelled::of_points(&metric, usize::MAX, 0).unwrap();
+    let points = Labeled::of_points(&metric, usize::MAX, 0).unwrap();
     let misfit = |method: Method| {
         let mut options = FitOptions::of(method);
-        options.n_trees = method.takes().n_trees.then_some(4);
+        options.n_trees = method.supports().n_trees.then_some(4);
         let model = fit(&metric, None, &options, &silent).unwrap().model;
         let found = model.pairs(points.measures(), points.pairs(), &silent).unwrap();
         found.iter().zip(points.distances()).map(|(w, d)| (w - d).powi(2)).sum::<f64>()
@@ -280,7 +282,7 @@ fn one_point_and_two_at_the_same_place_are_no_trouble() {
         let metric =
             GroundMetric::from_points(2, vec![4.0; 2 * n], PointMetric::Euclidean).unwrap();
         let measures = Measures::unit_masses(n, [0, n - 1]).unwrap();
-        let data = Labelled::new(&measures, vec![(0, 1)], vec![0.0]).unwrap();
+        let data = Labeled::new(&measures, vec![(0, 1)], vec![0.0]).unwrap();
         for &method in Method::ALL {
             for labels in [Some(&data), None] {
                 match fit(&metric, labels, &options(method), &silent) {
@@ -291,7 +293,7 @@ fn one_point_and_two_at_the_same_place_are_no_trouble() {
                     // Edges cannot be fitted to labels that are all 0, or not there.
                     Err(error) => {
                         assert!(matches!(error, Error::NothingToLearn { .. }), "{method}: {error}");
-                        assert!(method.takes().labels, "{method}, {n} points");
+                        assert!(method.supports().labels, "{method}, {n} points");
                     }
                 }
             }
@@ -300,13 +302,48 @@ fn one_point_and_two_at_the_same_place_are_no_trouble() {
 }
 
 #[test]
+fn slices_are_better_than_a_linkage_and_have_the_unit_of_the_labels() {
+    let scene = Scene::new(60, 2);
+    let metric = &scene.metric;
+    let masses = |k: usize| (0..60).map(move |p| (p, ((p * 7 + k * k * 13) % 11) as f64 + 0.5));
+    let measures = Measures::from_rows(60, (0..40).map(masses)).unwrap().normalized();
+    let data = Labeled::sample(metric, &measures, 300, 0, &silent).unwrap();
+    let (train, test) = data.split_at(200);
+    let error = |method| {
+        let fitted = fit(metric, Some(&train), &FitOptions::of(method), &silent).unwrap();
+        test.score(&fitted.model.pairs(test.measures(), test.pairs(), &silent).unwrap()).mean
+    };
+    let (slices, average) = (error(Method::Slices), error(Method::Average));
+    assert!(slices < 0.6 * average, "{slices} is not much less than {average}");
+
+    let times = |labels: &Labeled, factor: f64| {
+        let distances = labels.distances().iter().map(|d| d * factor).collect();
+        Labeled::new(labels.measures(), labels.pairs().to_vec(), distances).unwrap()
+    };
+    let (_, coordinates) = metric.coordinates().unwrap();
+    let larger = coordinates.iter().map(|x| x * 1024.0).collect();
+    let larger = GroundMetric::from_points(2, larger, metric.point_metric().unwrap()).unwrap();
+    let options = FitOptions::of(Method::Slices);
+    let model = fit(metric, Some(&train), &options, &silent).unwrap().model;
+    let in_meters = fit(&larger, Some(&times(&train, 1024.0)), &options, &silent).unwrap().model;
+    let found = model.pairs(test.measures(), test.pairs(), &silent).unwrap();
+    let judge = in_meters.pairs(test.measures(), test.pairs(), &silent).unwrap();
+    assert!(found.iter().zip(&judge).all(|(d, judge)| d * 1024.0 == *judge));
+}
+
+#[test]
 fn work_stops_when_asked() {
     let scene = Scene::new(60, 2);
-    for method in
-        [Method::Cluster, Method::CTwd, Method::SlicedCTwd, Method::UltraTwd, Method::Forest]
-    {
+    for method in [
+        Method::Cluster,
+        Method::CTwd,
+        Method::SlicedCTwd,
+        Method::UltraTwd,
+        Method::Forest,
+        Method::Slices,
+    ] {
         let stopped = fit(&scene.metric, Some(&scene.data), &FitOptions::of(method), &|_| false);
-        assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
+        assert!(matches!(stopped, Err(Error::Canceled)), "{method}");
     }
 }
 
@@ -328,7 +365,7 @@ fn what_a_method_cannot_use_is_refused() {
     let scene = Scene::new(20, 2);
     let from = checkpoint(&scene);
     for &method in Method::ALL {
-        let (takes, of) = (method.takes(), || FitOptions::of(method));
+        let (takes, of) = (method.supports(), || FitOptions::of(method));
         let linkage = Start::Linkage(Linkage::Single);
         let all = [
             ("start", takes.start, FitOptions { start: Some(linkage), ..of() }),
@@ -371,10 +408,11 @@ fn what_a_method_cannot_use_is_refused() {
 #[test]
 fn what_a_method_takes_changes_what_it_makes() {
     let scene = Scene::new(30, 2);
-    for &method in Method::ALL {
+    // `auto` may return slices, which do not depend on the options of `tree`.
+    for &method in Method::ALL.iter().filter(|method| **method != Method::Auto) {
         // Brought to the scale of labels, one star is like another.
         let scale = method != Method::TotalVariation;
-        let (takes, usual) = (method.takes(), FitOptions { scale, ..options(method) });
+        let (takes, usual) = (method.supports(), FitOptions { scale, ..options(method) });
         let model = scene.model(&usual);
         let differs = |name: &str, changed: FitOptions| {
             let other = scene.model(&changed);
@@ -399,7 +437,7 @@ fn what_a_method_takes_changes_what_it_makes() {
             differs("depth", FitOptions { depth: Some(1), ..usual.clone() });
         }
     }
-    let scene = Scene { data: Labelled::of_points(&scene.metric, 40, 0).unwrap(), ..scene };
+    let scene = Scene { data: Labeled::of_points(&scene.metric, 40, 0).unwrap(), ..scene };
     for method in [Method::Additive, Method::Ultrametric, Method::SkipMst, Method::LearnedForest] {
         let pairs = |point_pairs| {
             let options = FitOptions { point_pairs: Some(point_pairs), ..options(method) };
@@ -435,7 +473,7 @@ fn bad_options_and_labels_are_refused() {
     let forest = FitOptions { start: Some(Start::Tree(tree)), ..of(Method::Forest) };
     assert_eq!(refused(forest), "start is a tree; the trees of a forest are grown by a linkage");
     let elsewhere = Measures::unit_masses(3, 0..3).unwrap();
-    let elsewhere = Labelled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
+    let elsewhere = Labeled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
     for &method in Method::ALL {
         let built = fit(&scene.metric, Some(&elsewhere), &of(method), &silent);
         assert!(matches!(built, Err(Error::PointCount { .. })), "{method}");
@@ -454,7 +492,7 @@ fn a_graph_is_worked_out_once_and_fits_as_its_matrix() {
     let data = common::lessons(&graph, 20);
     let pairs = Problems::new(&matrix, data.measures(), data.pairs()).values(&silent).unwrap();
     assert_eq!(data.distances(), pairs);
-    let on_both = |m: &&Method| !m.takes().coordinates;
+    let on_both = |m: &&Method| !m.supports().coordinates;
     for &method in Method::ALL.iter().filter(on_both) {
         let model = |metric| fit(metric, Some(&data), &options(method), &silent).unwrap().model;
         assert_eq!(model(&graph), model(&matrix), "{method}");

@@ -6,10 +6,8 @@ use proptest::prelude::*;
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
-use treeport::internal::tree::Scratch;
-use treeport::{
-    Coupling, Error, Forest, Labelled, Linkage, Measures, Model, Tree, linkage, silent,
-};
+use treeport::tree::Scratch;
+use treeport::{Coupling, Error, Forest, Labeled, Linkage, Measures, Model, Tree, linkage, silent};
 
 /// A forest with weights, the model of it, and measures.
 fn models() -> impl Strategy<Value = (Forest, Model, Measures)> {
@@ -339,9 +337,9 @@ fn what_does_not_fit_is_refused() {
         let missing = prepared.pairs(&[(0, 7)], &silent);
         assert!(matches!(missing, Err(Error::NoSuchMeasure { measure: 7, measures: 2 })));
         let units = model.prepare(&Measures::unit_masses(2, [0, 1]).unwrap()).unwrap();
-        assert!(matches!(units.pairs(&[(0, 1)], &|_| false), Err(Error::Cancelled)));
-        assert!(matches!(units.pairwise(&|_| false), Err(Error::Cancelled)));
-        assert!(matches!(units.cross(&units, &|_| false), Err(Error::Cancelled)));
+        assert!(matches!(units.pairs(&[(0, 1)], &|_| false), Err(Error::Canceled)));
+        assert!(matches!(units.pairwise(&|_| false), Err(Error::Canceled)));
+        assert!(matches!(units.cross(&units, &|_| false), Err(Error::Canceled)));
     }
 }
 
@@ -374,7 +372,7 @@ fn a_model_learns_and_is_judged_through_its_answers() {
     let [mean, variation] = data.null_baselines();
     let judged = data.judge(&predicted);
     assert!(judged.scaled.mean < mean.score.mean && judged.scaled.mean < variation.score.mean);
-    let points = Labelled::of_points(&metric, usize::MAX, 0).unwrap();
+    let points = Labeled::of_points(&metric, usize::MAX, 0).unwrap();
     let found = model.pairs(points.measures(), points.pairs(), &silent).unwrap();
     for (&(i, j), found) in points.pairs().iter().zip(found) {
         assert!((found - model.leaf_distance(i, j)).abs() <= 1e-12 * found);

@@ -4,8 +4,8 @@ use std::fmt::{Debug, Display};
 
 use treeport::accuracy::Level;
 use treeport::fit::Stage;
-use treeport::internal::names::{Named, list};
 use treeport::learn::{Kind, Loss, Schedule};
+use treeport::names::{Named, list};
 use treeport::{Linkage, Method, PointMetric};
 
 fn check<T: Named + Debug + Display>() {

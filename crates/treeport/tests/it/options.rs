@@ -30,7 +30,7 @@ fn every_option_can_be_set_and_is_read_by_those_it_names() {
             let mut options = FitOptions::of(method);
             option.set(&mut options, another(option)).unwrap();
             if option.name == "method" {
-                assert_eq!(options, FitOptions::of(Method::Additive));
+                assert_eq!(options, FitOptions::of(Method::Tree));
                 continue;
             }
             assert_ne!(options, FitOptions::of(method), "{option:?} is kept nowhere");

@@ -18,7 +18,7 @@ alone! {
             })
         };
         let (began, begun) = mpsc::channel();
-        let (goes_on, go_on) = mpsc::channel::<()>();
+        let (keep_going, go_on) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             let first = scope.spawn(move || {
                 let wait = || {
@@ -36,7 +36,7 @@ alone! {
             assert_eq!(files(), 0);
             drop(none);
             assert!(second.join().unwrap());
-            goes_on.send(()).unwrap();
+            keep_going.send(()).unwrap();
             assert!(first.join().unwrap(), "its file is gone");
             assert_eq!(files(), 1);
         });

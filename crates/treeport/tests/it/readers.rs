@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use treeport::io::format::{Input, Wanted};
+use treeport::io::format::{Input, InputKind};
 use treeport::io::{CloudOptions, biom, npy, npz, table};
 use treeport::learn::Checkpoint;
 use treeport::search::IndexFile;
@@ -155,7 +155,7 @@ fn read_clouds(bytes: &[u8]) {
     let mut first = CloudOptions::default();
     first.weights = Some("first".into());
     for options in [CloudOptions::default(), first] {
-        if let Ok(input) = Input::from_bytes("clouds", bytes, Wanted::Clouds, None) {
+        if let Ok(input) = Input::from_bytes("clouds", bytes, InputKind::Clouds, None) {
             let _ = input.clouds(&options).and_then(|found| found.ground(PointMetric::Euclidean));
         }
     }
@@ -187,7 +187,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn read_model(bytes: &[u8]) {
-    if let Ok(input) = Input::from_bytes("model", bytes, Wanted::Model, None) {
+    if let Ok(input) = Input::from_bytes("model", bytes, InputKind::Model, None) {
         drop(input.model(None));
     }
 }

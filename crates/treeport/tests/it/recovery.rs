@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use treeport::{
-    GroundMetric, Kind, Labelled, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
+    GroundMetric, Kind, Labeled, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
 };
 
 /// The hidden ultrametric: {0, 3} and {1, 2} at distance 2, everything else at 4.
@@ -22,12 +22,12 @@ fn single_linkage(condensed: [f64; 6]) -> Tree {
 }
 
 /// 200 pairs of random measures with their transport distance on the hidden tree.
-fn hidden_labels(rng: &mut Xoshiro256PlusPlus) -> Labelled {
+fn hidden_labels(rng: &mut Xoshiro256PlusPlus) -> Labeled {
     let masses: Vec<f64> = (0..400 * 4).map(|_| rng.random()).collect();
     let measures = Measures::from_dense(4, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..200).map(|k| (2 * k, 2 * k + 1)).collect();
     let distances = single_linkage(HIDDEN).pairs(&measures, &pairs, &silent).unwrap();
-    Labelled::new(&measures, pairs, distances).unwrap()
+    Labeled::new(&measures, pairs, distances).unwrap()
 }
 
 fn recover(start: &Tree, seed: u64) -> f64 {

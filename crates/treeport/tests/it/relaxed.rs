@@ -156,6 +156,25 @@ proptest! {
     }
 
     #[test]
+    fn a_mass_is_proved_by_potentials_and_the_penalty_at_which_it_moves(
+        scene in scenes(), share in prop_oneof![0.0..=1.0, Just(1.0), Just(1e-9)], shift in -0.3..0.3f64
+    ) {
+        let [a, b] = [0, 1].map(|k| scene.measures.row(k).total());
+        let mass = share * a.min(b);
+        for (solution, potentials) in scene.proved(Relax::Mass(mass)) {
+            let penalty = solution.penalty.unwrap_or(0.0);
+            let worth = scene.check_potentials(&potentials, penalty);
+            let proved = worth - penalty * (a + b - 2.0 * mass);
+            prop_assert!(close(solution.value(), proved), "{} {proved}", solution.value());
+            // The value of another mass lies above this line.
+            let other = (mass + shift * a.min(b)).clamp(0.0, a.min(b));
+            let value = scene.solve(Relax::Mass(other)).value();
+            let line = proved + 2.0 * penalty * (other - mass);
+            prop_assert!(value >= line - 1e-9 * (value + line.abs()) - 1e-10, "{value} {line}");
+        }
+    }
+
+    #[test]
     fn potentials_of_plain_transport_prove_it_at_all_points(scene in scenes()) {
         let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
         for (solution, potentials) in scene.proved(Relax::Balanced) {
@@ -364,6 +383,28 @@ proptest! {
         prop_assert!(near(far.transposed().value(relax), value, 0.0));
         prop_assert!(near(far.reversed().value(relax), value, 0.0));
     }
+
+    #[test]
+    fn masses_are_proved_by_potentials_however_far_apart_costs_are(
+        far in far_apart(), order in -25..=0i32
+    ) {
+        let [a, b] = [&far.a, &far.b].map(|masses| masses.iter().sum::<f64>());
+        let mass = 10f64.powi(order) * a.min(b);
+        let (solution, potentials) = far.ask(Relax::Mass(mass), common::proved);
+        let (value, m) = (solution.value(), far.b.len());
+        let penalty = solution.penalty.unwrap_or(0.0);
+        let Potentials { left: u, right: v } = potentials;
+        let largest = u.iter().chain(&v).fold(penalty, |most, dual| most.max(dual.abs()));
+        for (at, &cost) in far.costs.iter().enumerate() {
+            prop_assert!(u[at / m] + v[at % m] <= cost * (1.0 + 1e-12) + 1e-14 * largest);
+        }
+        prop_assert!(u.iter().chain(&v).all(|&dual| dual <= penalty));
+        let worth = |masses: &[f64], duals: &[f64]| -> f64 {
+            masses.iter().zip(duals).map(|(mass, dual)| mass * (dual - penalty)).sum()
+        };
+        let bound = worth(&far.a, &u) + worth(&far.b, &v) + 2.0 * penalty * mass;
+        prop_assert!(near(bound, value, penalty * (a + b)), "{bound} {value}");
+    }
 }
 
 #[test]
@@ -469,4 +510,99 @@ fn a_mass_is_moved_to_its_last_digits() {
     let measures = Measures::from_dense(3, &[1.0, 1.0, 0.0, 1.0, 0.0, 1.0]).unwrap();
     let problem = Problem::new(&line, &measures.row(0), &measures.row(1)).with_mass(1.0 + 4e-13);
     assert!((problem.value(&silent).unwrap() - 0.4).abs() <= 1e-3);
+}
+
+/// Returns measures of `count` points each with masses in turn, on random points.
+fn many_points(dim: usize, count: usize, far: f64) -> (GroundMetric, Measures) {
+    let mut state = 88_172_645_463_325_252u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut coordinates: Vec<f64> = (0..2 * count * dim).map(|_| random()).collect();
+    coordinates[0] += far;
+    let sides = [0..count, count..2 * count];
+    let rows = sides.map(|side| side.map(|point| (point, 1.0)).collect::<Vec<_>>());
+    let metric = GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).unwrap();
+    (metric, Measures::from_rows(2 * count, rows).unwrap())
+}
+
+#[test]
+fn many_relaxed_points_are_solved_without_a_table_and_with_the_same_bits_on_any_threads() {
+    let (metric, measures) = many_points(2, 760, 0.0);
+    let (a, b) = (measures.row(0), measures.row(1));
+    for relax in [Relax::Mass(76.0), Relax::Mass(759.5), Relax::Penalty(0.02), Relax::Penalty(9.0)]
+    {
+        let solve = || Problem::new(&metric, &a, &b).relaxed(relax).solve(&silent).unwrap();
+        let one = common::on_threads(1, solve);
+        assert_eq!(one.engine, treeport::solve::Engine::Auction, "{relax:?}");
+        assert!(one.gap() <= 1e-9 * one.upper, "{relax:?}");
+        assert_eq!(common::on_threads(3, solve), one, "{relax:?}");
+        let swapped = Problem::new(&metric, &b, &a).relaxed(relax).value(&silent).unwrap();
+        assert_eq!(swapped, one.upper, "{relax:?}");
+        let problem = Problem::new(&metric, &a, &b).relaxed(relax);
+        let near = problem.answer(&Aim::within(0.05), &silent).unwrap();
+        assert!(near.lower <= one.upper && one.upper <= near.upper && near.is_within(0.05));
+    }
+}
+
+#[test]
+fn one_point_far_away_does_not_blur_the_others() {
+    let (metric, measures) = many_points(2, 1_500, 1e9);
+    let (plain, _) = many_points(2, 1_500, 0.0);
+    let (a, b) = (measures.row(0), measures.row(1));
+    let answer = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
+    assert_eq!(answer.engine, treeport::solve::Engine::Auction);
+    assert!(answer.gap() <= 1e-9 * answer.upper);
+    // The far point takes a way of about 10⁹, the others about as much as without it.
+    let others = Problem::new(&plain, &a, &b).value(&silent).unwrap();
+    let cost = |(i, j, mass): (usize, usize, f64)| mass * metric.distance(i, j);
+    let near: f64 = answer.plan.iter().filter(|arc| arc.0 != 0).map(cost).sum();
+    assert!(near <= others + 2.0 && (answer.upper - 1e9).abs() <= others + 3.0, "{near} {others}");
+}
+
+#[test]
+fn a_first_plan_with_a_penalty_reads_its_costs() {
+    let costs = [f64::NAN, 1.0, 1.0, 1.0];
+    let costs = MatrixView::new(2, 2, &costs).unwrap();
+    let problem = Problem::between(&[1.0, 1.0], &[1.0, 1.0], costs).with_penalty(3.0);
+    let aim = Aim::exact().in_time(std::time::Duration::ZERO);
+    assert!(matches!(
+        problem.answer(&aim, &silent),
+        Err(Error::BadDistance { from: 0, to: 0, .. })
+    ));
+}
+
+#[test]
+fn potentials_and_sweeps_can_be_stopped_at_any_question() {
+    // Many points, of which few have mass.
+    let (metric, _) = many_points(20, 10_000, 0.0);
+    let rows = [0..300, 300..600].map(|side| side.map(|point| (point, 1.0)).collect::<Vec<_>>());
+    let measures = Measures::from_rows(20_000, rows).unwrap();
+    let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let run = |aim: Aim, most: usize| {
+        asked.store(0, std::sync::atomic::Ordering::Relaxed);
+        let count = |_: &treeport::progress::State<'_>| {
+            asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < most
+        };
+        let answer = problem.answer(&aim, &count);
+        (answer, asked.load(std::sync::atomic::Ordering::Relaxed))
+    };
+    let potentials = Aim::exact().wanting(treeport::Wanted::Potentials);
+    let (solved, solving) = run(Aim::exact(), usize::MAX);
+    let (proved, all) = run(potentials, usize::MAX);
+    assert!(solved.is_ok() && proved.is_ok() && all > solving, "{all} {solving}");
+    for most in solving..all {
+        assert!(matches!(run(potentials, most).0, Err(Error::Canceled)), "{most} of {all}");
+    }
+    // One question after the costs, one after each sweep.
+    let bounds = Aim::within(0.5);
+    let (found, all) = run(bounds, usize::MAX);
+    assert!(found.is_ok() && all >= 7, "{all}");
+    for most in 0..all {
+        assert!(matches!(run(bounds, most).0, Err(Error::Canceled)), "{most} of {all}");
+    }
 }

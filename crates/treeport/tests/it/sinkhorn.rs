@@ -422,6 +422,6 @@ fn bad_measures_and_a_wish_to_stop_are_errors() {
     let many = |pairs: &[_]| sinkhorn::pairs(&metric, &measures, pairs, &options, &|_| false);
     assert!(matches!(many(&[(1, 0)]), Err(Error::Unbalanced { left: 1, right: 0, .. })));
     assert!(matches!(many(&[(0, 7)]), Err(Error::NoSuchMeasure { measure: 7, measures: 2 })));
-    assert!(matches!(many(&[(0, 0)]), Err(Error::Cancelled)));
+    assert!(matches!(many(&[(0, 0)]), Err(Error::Canceled)));
     assert!(sinkhorn::pairs(&small, &measures, &[], &options, &silent).is_err());
 }

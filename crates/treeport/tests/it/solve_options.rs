@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use treeport::solve::{SolveOption, SolveOptionType};
-use treeport::{Accuracy, Aim, Error, MatrixView, Problem, Relax, Wanted, silent};
+use treeport::{Accuracy, Aim, Error, MatrixView, Problem, Relax, silent};
 
 /// docs/SOLVE_OPTIONS.md.
 fn page() -> String {
@@ -27,7 +27,7 @@ const PAGE: &str = "\
 
 These are the options of `tp.solve`, `tp.emd`, `tp.emd_pairs`, `tp.emd_pairwise`, their Dask twins and
 `treeport exact`, which share one table. In Rust they are `Problem::with_mass`,
-`Problem::with_penalty` and the fields of `Aim`. `mass` of many problems is an option of
+`Problem::with_penalty`, `Problem::with_order` and the fields of `Aim`. `mass` of many problems is an option of
 `treeport exact` and `Problems`; `device` is one of Python.
 
 <!-- Made from the table in crates/treeport/src/solve/options.rs. To write it again:
@@ -86,6 +86,4 @@ fn errors_have_the_ranges_of_the_table() {
     assert_eq!(known, SolveOption::ACCURACY.range);
     let approximate = refused(Relax::Balanced, Aim::to(Accuracy::Approximate));
     assert!(approximate.to_string().contains(SolveOption::ACCURACY.range));
-    let potentials = Aim::exact().wanting(Wanted::Potentials);
-    assert!(refused(Relax::Mass(0.5), potentials).to_string().starts_with("mass is 0.5"));
 }

@@ -75,54 +75,6 @@ proptest! {
     }
 
     #[test]
-    fn ultrametrics_give_the_tree_of_the_diametrical_graphs(
-        (tree, heights) in common::ultrametric_trees(1..40),
-    ) {
-        let n = tree.leaves();
-        let mut matrix = vec![vec![0.0; n]; n];
-        for (i, j) in common::pairs(n) {
-            matrix[i][j] = 2.0 * heights[common::common_ancestor(&tree, i, j)];
-            matrix[j][i] = matrix[i][j];
-        }
-        let condensed: Vec<f64> = common::pairs(n).map(|(i, j)| matrix[i][j]).collect();
-        let found = common::clusters(&Tree::from_ultrametric(n, &condensed).unwrap());
-        let expected = common::diametrical_clusters(&matrix);
-        prop_assert_eq!(found.len(), expected.len());
-        for ((points, height), (same, level)) in found.into_iter().zip(expected) {
-            prop_assert_eq!(points, same);
-            prop_assert!((height - level).abs() <= 1e-13 * heights[2 * n - 2]);
-        }
-    }
-
-    #[test]
-    fn ultrametric_trees_are_found_again_from_rounded_distances(
-        (tree, _) in common::ultrametric_trees(2..40),
-    ) {
-        let distances = common::leaf_distances(&tree);
-        let back = Tree::from_ultrametric(tree.leaves(), &distances).unwrap();
-        for (found, expected) in common::leaf_distances(&back).into_iter().zip(distances) {
-            prop_assert!((found - expected).abs() <= 3e-9 * expected);
-        }
-    }
-
-    #[test]
-    fn what_is_not_an_ultrametric_is_refused_with_a_true_witness(
-        n in 3..12usize, values in vec(0.0..10.0, 66),
-    ) {
-        let d = |i: usize, j: usize| {
-            let (i, j) = (i.min(j), i.max(j));
-            if i == j { 0.0 } else { values[i * (2 * n - i - 1) / 2 + j - i - 1] }
-        };
-        match Tree::from_ultrametric(n, &values[..n * (n - 1) / 2]) {
-            Err(Error::NotUltrametric { i, j, k, direct, around }) => {
-                prop_assert_eq!((direct, around), (d(i, j), d(i, k).max(d(k, j))));
-                prop_assert!(direct > around);
-            }
-            other => prop_assert!(false, "random distances are no ultrametric: {:?}", other),
-        }
-    }
-
-    #[test]
     fn files_give_the_tree_back(tree in common::trees(1..60), named in common::named_trees(1..60)) {
         prop_assert_eq!(&Tree::from_bytes(&tree.to_bytes().unwrap()).unwrap(), &tree);
         prop_assert_eq!(&Tree::from_bytes(&named.to_bytes().unwrap()).unwrap(), &named);

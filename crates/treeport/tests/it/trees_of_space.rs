@@ -219,5 +219,5 @@ fn what_cannot_be_built_is_named() {
         "depth is 0; a cluster tree has at least one level"
     );
     let stopped = cluster_tree(&matrix, Splitting::Farthest, 2, 2, 0, &|_| false);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!(matches!(stopped, Err(Error::Canceled)));
 }

@@ -10,8 +10,7 @@ and with the conversions that it supports:
 - ``nodes(what)``, ``is_directed(what)`` and ``to_edges(what, weight)`` return the names of nodes,
   the direction, and the ends and lengths of edges, for graphs that are not matrices.
 
-Inputs without an adapter are converted by NumPy.
-"""
+Inputs without an adapter are converted by NumPy."""
 
 from __future__ import annotations
 
@@ -30,7 +29,9 @@ def adapters() -> tuple[Any, ...]:
     """Returns all adapters, imported on first use because some of them depend on `_measures`."""
     package = import_module(__package__)
     names = (module.name for module in iter_modules(package.__path__))
-    return tuple(import_module(f"{__package__}.{name}") for name in names if not name.startswith("_"))
+    return tuple(
+        import_module(f"{__package__}.{name}") for name in names if not name.startswith("_")
+    )
 
 
 def adapter_of(what: Any) -> Optional[Any]:

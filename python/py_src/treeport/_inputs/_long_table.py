@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._numbers import Floats, Integers
+from .._types import Floats, Integers
 from ._table import comes_from
 
 # Default names of columns, the same as in the compiled half.
@@ -24,7 +24,9 @@ def is_frame(what: Any) -> bool:
 class LongTable:
     """A data frame with the roles of its columns."""
 
-    def __init__(self, frame: Any, id: Optional[str], mass: Optional[str], columns: Optional[Sequence[str]]) -> None:
+    def __init__(
+        self, frame: Any, id: Optional[str], mass: Optional[str], columns: Optional[Sequence[str]]
+    ) -> None:
         if hasattr(frame, "collect"):
             raise TypeError("a LazyFrame of polars has no numbers yet; give `frame.collect()`")
         self.id = ID if id is None else id
@@ -33,18 +35,24 @@ class LongTable:
             frame = frame.reset_index()
         self.frame = frame
         self.known = list(frame.columns)
-        self.mass = MASS if mass is None and MASS in self.known and MASS not in (columns or ()) else mass
+        self.mass = (
+            MASS if mass is None and MASS in self.known and MASS not in (columns or ()) else mass
+        )
         others = [name for name in self.known if name not in (self.id, self.mass)]
         self.columns = others if columns is None else list(columns)
         for name in (self.id, *([] if self.mass is None else [self.mass]), *self.columns):
             self._check(name)
         if not self.columns:
-            raise ValueError(f"the table has no columns of coordinates; its columns are {self._all()}")
+            raise ValueError(
+                f"the table has no columns of coordinates; its columns are {self._all()}"
+            )
 
     def _check(self, name: Any) -> None:
         if name not in self.known:
             hint = " (`groupby` says which column has the IDs of clouds)" if name == self.id else ""
-            raise ValueError(f"the table has no column {name!r}{hint}; its columns are {self._all()}")
+            raise ValueError(
+                f"the table has no column {name!r}{hint}; its columns are {self._all()}"
+            )
         if self.known.count(name) > 1:
             raise ValueError(f"the table has two columns {name!r}")
 
@@ -55,7 +63,9 @@ class LongTable:
         """Returns points, offsets of clouds, masses and IDs; clouds are in order of appearance."""
         ids, number = self._clouds()
         order = np.argsort(number, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(ids)))]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(ids)))]).astype(
+            np.int64
+        )
         points = np.empty((len(number), len(self.columns)))
         for axis, name in enumerate(self.columns):
             points[:, axis] = self._numbers(name)[order]
@@ -67,10 +77,14 @@ class LongTable:
         column = self.frame[self.id]
         missing = np.asarray(column.is_null() if hasattr(column, "is_null") else column.isna())
         if missing.any():
-            raise ValueError(f"row {int(np.argmax(missing))} has no {self.id}; every point belongs to a cloud")
+            raise ValueError(
+                f"row {int(np.argmax(missing))} has no {self.id}; every point belongs to a cloud"
+            )
         values = column.to_list()
         place: dict[Any, int] = {}
-        number = np.fromiter((place.setdefault(value, len(place)) for value in values), np.int64, len(values))
+        number = np.fromiter(
+            (place.setdefault(value, len(place)) for value in values), np.int64, len(values)
+        )
         if not place:
             raise ValueError("the table has no rows; a row is a point of a cloud")
         return list(place), number

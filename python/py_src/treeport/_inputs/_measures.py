@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 from scipy import sparse
 
 from .. import _core
+from .._types import ArrayLike, Floats, Integers, Labels, MeasuresLike, Path, Seed, Table
 from ._adapters import to_measures
-from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain, refuse_complex
+from ._numbers import array_of, is_plain, is_sparse, refuse_complex
 from ._table import NamedTable, Places, missing_of, names_of_labels, texts
 from .dicts import are_mappings, is_mapping, named_rows, rows_of_mappings
 
@@ -33,7 +34,9 @@ def check_same_columns(a: Any, b: Any) -> None:
     left, right = (names_of_labels(labels_of(one)) for one in (a, b))
     if left is None or right is None or left == right:
         return
-    at = next((at for at, (x, y) in enumerate(zip(left, right)) if x != y), min(len(left), len(right)))
+    at = next(
+        (at for at, (x, y) in enumerate(zip(left, right)) if x != y), min(len(left), len(right))
+    )
     one, other = (names[at] if at < len(names) else "missing" for names in (left, right))
     raise ValueError(
         f"column {at} is {one} on the left and {other} on the right, and the points have no names; bring both into one "
@@ -53,8 +56,7 @@ def unmapped(what: Any, places: Callable[[], Places]) -> Any:
 def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     """Parses one measure into a dense vector, or into indices, masses and width of a sparse one.
 
-    If both columns and points have names, they are matched.
-    """
+    If both columns and points have names, they are matched."""
     masses = to_measures(measure).in_order(names)
     if is_sparse(masses):
         if masses.shape[0] != 1:
@@ -66,7 +68,9 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     if masses.ndim == 2 and masses.shape[0] == 1:
         masses = masses[0]
     if masses.ndim != 1:
-        raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}{_of_events(masses)}")
+        raise ValueError(
+            f"a measure is one row of masses, not an array of shape {masses.shape}{_of_events(masses)}"
+        )
     return masses
 
 
@@ -74,7 +78,9 @@ def _of_events(masses: Any) -> str:
     """Returns a hint for rows of (pT, y, phi), the format of particles in jet physics."""
     if masses.ndim != 2 or masses.shape[1] != 3:
         return ""
-    return "; rows of (pT, y, phi) are masses with points: `emd(x[:, 0], y[:, 0], x[:, 1:], y[:, 1:])`"
+    return (
+        "; rows of (pT, y, phi) are masses with points: `emd(x[:, 0], y[:, 0], x[:, 1:], y[:, 1:])`"
+    )
 
 
 def refuse_events(measures: Any) -> None:
@@ -88,6 +94,27 @@ def refuse_events(measures: Any) -> None:
             "arrays of three columns may be (pT, y, phi) or points; say which: "
             '`Clouds(events, weights="first")`, or `Clouds(arrays)` for points of equal masses'
         )
+
+
+def refuse_lists(measures: Any) -> None:
+    """Raises an error for a list of texts, or of arrays of points, which are no rows of masses."""
+    if not isinstance(measures, (list, tuple)) or not measures:
+        return
+    first = measures[0]
+    if isinstance(first, str) or (isinstance(first, (list, tuple)) and _has_text(first)):
+        raise ValueError(
+            "measures are rows of masses, and this is a list of texts; `texts(documents, vectors)` turns documents into "
+            "measures and points"
+        )
+    if isinstance(first, np.ndarray) and first.ndim == 2:
+        raise ValueError(
+            f"measures are rows of masses, and this is a list of {len(measures)} arrays of two axes; if their rows are points, "
+            "give `Clouds(arrays)`"
+        )
+
+
+def _has_text(row: Any) -> bool:
+    return len(row) > 0 and isinstance(row[0], str)
 
 
 def support(measure: Any) -> tuple[Integers, Floats]:
@@ -106,8 +133,7 @@ def width(measure: Any) -> int:
 def table(measures: Any, names: Optional[Sequence[Any]] = None, missing: str = "warn") -> Any:
     """Parses many measures into a two-dimensional array or compressed rows of float64.
 
-    If both columns and points have names, they are matched.
-    """
+    If both columns and points have names, they are matched."""
     if names is None and is_plain(measures):
         return measures
     rows = to_measures(measures).in_order(names, missing)
@@ -131,13 +157,13 @@ def measures_of(
 
     With `normalize`, each measure is divided by its total. If both columns and points have names,
     they are matched, and `missing` determines the treatment of points without a column. Rows
-    without mass raise an error unless they may be `empty`.
-    """
+    without mass raise an error unless they may be `empty`."""
     missing_of(missing)
     if isinstance(measures, Measures):
         return measures._for(names, normalize, missing, empty)
     own = to_measures(measures)
     refuse_events(measures)
+    refuse_lists(measures)
     rows = table(own, names, missing)
     called = own.names if names is None or own.called(texts(names)) is None else names
     return _checked_by_id(rows, normalize, own.rows, called, empty)
@@ -154,7 +180,9 @@ def _checked_by_id(rows: Any, normalize: bool, ids: Any, names: Any, empty: bool
         if ids is None or len(without) == 0:
             raise
         some = ", ".join(str(ids[at]) for at in without[:3])
-        raise ValueError(f"{len(without)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
+        raise ValueError(
+            f"{len(without)} of {len(ids)} rows have no mass, such as {some}; drop them"
+        ) from error
 
 
 def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
@@ -165,7 +193,8 @@ def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
         return None
     if is_sparse(rows):
         at = int(bad[0][0])
-        measure, point, value = int(np.searchsorted(rows.indptr, at, "right")) - 1, int(rows.indices[at]), values[at]
+        measure = int(np.searchsorted(rows.indptr, at, "right")) - 1
+        point, value = int(rows.indices[at]), values[at]
     else:
         measure, point = (int(at) for at in bad[0])
         value = values[measure, point]
@@ -178,40 +207,46 @@ def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
 def _checked(rows: Any, normalize: bool, empty: bool) -> _core.Measures:
     """Builds measures from a result of `table`."""
     if not is_sparse(rows):
-        return _core.Measures.dense(rows, normalize, empty)
+        return _core.Measures.dense(rows, normalize=normalize, empty=empty)
     start, columns = rows.indptr, rows.indices
     if start.dtype != columns.dtype:
         start, columns = start.astype(np.int64), columns.astype(np.int64)
-    start, columns, masses = (np.require(part, None, ["C", "A"]) for part in (start, columns, rows.data))
-    return _core.Measures.csr(start, columns, masses, rows.shape[1], normalize, empty)
+    start, columns, masses = (
+        np.require(part, None, ["C", "A"]) for part in (start, columns, rows.data)
+    )
+    return _core.Measures.csr(
+        start, columns, masses, points=rows.shape[1], normalize=normalize, empty=empty
+    )
 
 
 class Measures:
     """Measures that are read once and used often.
 
-    Everything that takes rows of masses also takes `Measures`. What a tree or a forest has computed for them is kept as
-    long as both exist: a second `pairwise` does not repeat the work of the first, and a query against a collection costs
-    only the query itself. `Measures` are sparse, and keep the names of their rows and columns.
+    All functions that accept rows of masses accept `Measures` as well. Intermediate results of a
+    tree or a forest are cached as long as both exist: a second `pairwise` does not repeat the work
+    of the first, and a query against a collection takes only the time of the query. `Measures` are
+    sparse, and have names of their rows and columns.
 
     Parameters
     ----------
-    X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points), or list of dict
-        One measure per row; one per sample of a `biom.Table`. A dict ``{name: mass}`` names points;
-        those that it does not mention have no mass. DataFrames may be of pandas or polars. polars has no index: a first
-        column without numbers takes its place. Later changes to `X` have no effect.
+    X : array-like, sparse, DataFrame or list of dict of shape (n_measures, n_points)
+        One measure per row; one per observation of an AnnData, or sample of a `biom.Table`. A dict
+        ``{name: mass}`` names points; other points have no mass. DataFrames may be of pandas or
+        polars. polars has no index: a first column without numbers replaces it. Later changes to
+        `X` have no effect.
     ids : sequence, optional
-        IDs of the measures. Tables of distances have them as index and columns. By default the index of a
-        DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.
+        IDs of the measures, which are index and columns of distance tables. By default the index of
+        a DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.
     names : sequence of str, optional
-        Names of the points, which are matched to those of a tree. By default the columns of a DataFrame, the
-        variables of an AnnData, or the observations of a `biom.Table`.
+        Names of the points, which are matched to those of a tree. By default the columns of a
+        DataFrame, the variables of an AnnData, or the observations of a `biom.Table`.
     missing : {"warn", "error"}
         What to do if points of a model or a metric are not among the names: count them as 0, with a
-        `MissingColumnsWarning` that says how many, or raise an error. In dicts, points that are not mentioned have
-        no mass, without a warning.
+        `MissingColumnsWarning`, or raise an error. Points missing in dicts have no mass, without a
+        warning.
     empty : bool
-        Whether rows may have no mass. `Tree.unifrac` and transport with a `penalty` take such samples; everything
-        else refuses them.
+        Whether rows may have no mass. `Tree.unifrac` and transport with a `penalty` accept such
+        rows; all other methods raise an error.
 
     Attributes
     ----------
@@ -236,30 +271,39 @@ class Measures:
 
     def __init__(
         self,
-        X: Any,
+        X: Union[MeasuresLike, NamedTable],
         *,
-        ids: Optional[Sequence[Any]] = None,
-        names: Optional[Sequence[Any]] = None,
+        ids: Optional[Labels] = None,
+        names: Optional[Labels] = None,
         missing: str = "warn",
         empty: bool = False,
     ) -> None:
+        given: Any = X
         if names is not None and are_mappings(X):
-            X = named_rows(X, Places(len(names), names))
-        own = to_measures(X)
+            given = named_rows(given, Places(len(names), names))
+        own = to_measures(given)
         ids = own.rows if ids is None else ids
         called = own.columns if names is None else texts(names)
         refuse_events(X)
+        refuse_lists(X)
         raw = _checked_by_id(table(own), False, ids, names_of_labels(called), empty)
         self._set(raw, ids, called, missing, own.mentioned)
 
     def _set(
-        self, raw: _core.Measures, ids: Any, columns: Any, missing: str = "warn", mentioned: bool = False
+        self,
+        raw: _core.Measures,
+        ids: Any,
+        columns: Any,
+        missing: str = "warn",
+        mentioned: bool = False,
     ) -> None:
         self._missing, self._mentioned = missing_of(missing), mentioned
         raw.keep()
         self._raw = raw
         self.ids = _one_each(ids, len(raw), "IDs", "measures")
-        self.names: Optional[list[str]] = names_of_labels(_one_each(columns, raw.points, "names", "points"))
+        self.names: Optional[list[str]] = names_of_labels(
+            _one_each(columns, raw.points, "names", "points")
+        )
         self._counted = columns is not None and self.names is None  # labels are 0, 1, …
         self._placed: Optional[tuple[list[str], Measures]] = None
 
@@ -271,24 +315,22 @@ class Measures:
 
     @classmethod
     def read(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        transpose: bool = False,
-        missing: str = "warn",
-        empty: bool = False,
+        cls, path: Path, *, transpose: bool = False, missing: str = "warn", empty: bool = False
     ) -> Measures:
         """Reads a file, with the IDs of its rows and the names of its columns if it has them.
 
         Parameters
         ----------
         path : str or path-like
-            Its ending tells the format, or its first bytes where it has none. ``.biom``, of either version, where samples become rows (HDF5 needs h5py);
-            ``.csv`` and ``.tsv``, which may be gzip, with headers and IDs as the command line reads them; ``.npy`` and
-            SciPy's ``.npz``; ``.parquet``, where the index or else a first column of text has the IDs (needs pandas and
-            pyarrow); ``.h5ad``, whose observations become rows (needs anndata).
+            The ending determines the format, or the first bytes if there is none. ``.biom`` of
+            either version, whose samples become rows (HDF5 requires h5py); ``.csv`` and ``.tsv``,
+            which may be gzip, with headers and IDs as on the command line; ``.npy`` and SciPy's
+            ``.npz``; ``.parquet``, where the index or else a first column of text has the IDs
+            (requires pandas and pyarrow); ``.h5ad``, whose observations become rows (requires
+            anndata).
         transpose : bool
-            Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
+            Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes
+            them.
         missing : {"warn", "error"}
             What to do about points without a column, as for `Measures`.
         empty : bool
@@ -312,7 +354,7 @@ class Measures:
         >>> samples.ids, samples.names
         (['gut', 'skin'], ['b', 'a'])
         """
-        from .._read import read
+        from .._read import hint_for_vectors, read
 
         file = os.fspath(path)
         try:
@@ -322,34 +364,36 @@ class Measures:
             raw, labels, columns = found
             return cls._of(raw, labels, columns, missing)
         except (ValueError, MemoryError) as error:
-            raise type(error)(f"{file}: {error}") from None
+            raise type(error)(f"{file}: {error}{hint_for_vectors(file)}") from None
 
     @classmethod
     def from_anndata(
         cls,
-        adata: Any,
+        adata: Table,
         groupby: str,
         *,
-        weights: Any = None,
+        weights: Union[str, ArrayLike, None] = None,
         n_cells: Optional[int] = None,
         random_state: Seed = 0,
     ) -> Measures:
-        """Groups of cells, such as types, donors or conditions: each an even spread over its cells.
+        """Converts groups of cells, such as types, donors or conditions, to uniform measures.
 
-        The points are the cells, so make models for their coordinates: ``TreeWasserstein(adata.obsm["X_pca"])``. The
-        measures have the names of the groups, and so do rows and columns of their distances.
+        The points are the cells, so models are over their coordinates:
+        ``TreeWasserstein(adata.obsm["X_pca"])``. IDs of the measures are the names of the groups.
 
         Parameters
         ----------
         adata : AnnData
         groupby : str
-            The column of `obs` that has the group of every cell. Cells without an entry are in no group.
+            The column of `obs` with the group of every cell. Cells without an entry are in no
+            group.
         weights : str or array-like of shape (n_obs,), optional
-            The weight of every cell in its group, or the column of `obs` that has it. Equal by default. The index of a
-            Series is matched to `obs_names`.
+            The weight of every cell in its group, or the column of `obs` with the weights. Equal by
+            default. The index of a Series is matched to `obs_names`.
         n_cells : int, optional
-            Draws at most this many cells of every group. `fit` learns from exact distances, which take long between
-            groups of thousands of cells. Two samples of one group are not at distance 0; `TreeWasserstein.sampling_` says how far apart they are.
+            The largest number of cells drawn of every group. `fit` learns from exact distances,
+            which take long between groups of thousands of cells. Two samples of one group have a
+            positive distance, which `TreeWasserstein.sampling_` reports.
         random_state : int, numpy.random.Generator or None
             Determines which cells are drawn.
 
@@ -385,7 +429,11 @@ class Measures:
         return normalized
 
     def _for(
-        self, names: Optional[Sequence[Any]], normalize: bool, missing: str = "warn", empty: bool = False
+        self,
+        names: Optional[Sequence[Any]],
+        normalize: bool,
+        missing: str = "warn",
+        empty: bool = False,
     ) -> _core.Measures:
         """Returns the measures on points of these names for the compiled half."""
         placed = self._in_order(names, missing)
@@ -397,8 +445,7 @@ class Measures:
         """Returns the measures on points of these names, cached for the next call.
 
         Points without a column raise an error if `missing` of the caller or of the measures is
-        "error".
-        """
+        "error"."""
         missing = "error" if "error" in (missing, self._missing) else "warn"
         wanted = None if names is None else texts(names)
         called = None if wanted is None else self._table().called(wanted)
@@ -415,7 +462,11 @@ class Measures:
         if not self._mentioned or (known := places()).names is not None:
             return self
         placed = self._in_order(range(known.size))
-        return self if placed is self else Measures._of(placed._raw, self.ids, range(known.size), self._missing)
+        return (
+            self
+            if placed is self
+            else Measures._of(placed._raw, self.ids, range(known.size), self._missing)
+        )
 
     def _rows(self) -> sparse.csr_array:
         start, columns, masses, points = self._raw.compressed()
@@ -426,7 +477,14 @@ class Measures:
         return NamedTable(self._rows, self.ids, columns, self._mentioned)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _measures_again, (self._rows(), self.ids, self.names, self._counted, self._missing, self._mentioned)
+        return _measures_again, (
+            self._rows(),
+            self.ids,
+            self.names,
+            self._counted,
+            self._missing,
+            self._mentioned,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -441,7 +499,12 @@ class Measures:
 
 
 def _measures_again(
-    rows: Any, ids: Any, names: Any, counted: bool = False, missing: str = "warn", mentioned: bool = False
+    rows: Any,
+    ids: Any,
+    names: Any,
+    counted: bool = False,
+    missing: str = "warn",
+    mentioned: bool = False,
 ) -> Measures:
     columns = range(rows.shape[1]) if counted else names
     return Measures(NamedTable(lambda: rows, ids, columns, mentioned), missing=missing, empty=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Seed = Union[int, np.random.Generator, np.random.RandomState, None]
+from .. import _core
+from .._types import Integers, Seed
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 
 def is_sparse(what: Any) -> bool:
@@ -23,7 +25,9 @@ def is_sparse(what: Any) -> bool:
 _FLOAT64 = np.dtype(np.float64)
 
 
-def is_plain(what: Any, dimensions: int = 2, kind: np.dtype[Any] = _FLOAT64) -> bool:
+def is_plain(
+    what: Any, dimensions: int = 2, kind: np.dtype[Any] = _FLOAT64
+) -> TypeGuard[npt.NDArray[Any]]:
     """Checks whether the compiled half accepts the array without conversion; a fast test."""
     plain = type(what) is np.ndarray and what.dtype is kind and what.ndim == dimensions
     return plain and bool(what.flags.aligned)
@@ -35,13 +39,24 @@ def array_of(values: Any, dtype: Any = np.float64) -> Any:
     # The values behind a mask are invalid.
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
+    if isinstance(values, np.ndarray) and values.dtype != dtype:
+        _core.check_copy(values.size * np.dtype(dtype).itemsize)
     return np.require(values, dtype, "A")
+
+
+def in_rows(array: Any) -> Any:
+    """Returns a row-major array; a copy has to fit into memory, whatever a view claims to hold."""
+    if not array.flags.c_contiguous:
+        _core.check_copy(array.nbytes)
+    return np.ascontiguousarray(array)
 
 
 def refuse_complex(values: Any) -> None:
     """Raises an error for complex numbers or a complex type."""
     if getattr(values, "kind", "") == "c" or np.iscomplexobj(values):
-        raise ValueError("the numbers are complex; give real ones, such as their absolute values (`np.abs`)")
+        raise ValueError(
+            "the numbers are complex; give real ones, such as their absolute values (`np.abs`)"
+        )
 
 
 def pairs_of(pairs: Any, ids: Any = None) -> Integers:
@@ -61,7 +76,9 @@ def pairs_of(pairs: Any, ids: Any = None) -> Integers:
 def _numbers_of(pairs: npt.NDArray[Any], ids: Any) -> Integers:
     """Converts pairs of IDs to pairs of row numbers."""
     if ids is None:
-        raise ValueError(f"pairs are numbers of rows, not {str(pairs.flat[0])!r}: the measures have no names")
+        raise ValueError(
+            f"pairs are numbers of rows, not {str(pairs.flat[0])!r}: the measures have no names"
+        )
     number: dict[str, int] = {}
     for at, name in enumerate(ids):
         number[str(name)] = -1 if str(name) in number else at
@@ -70,7 +87,9 @@ def _numbers_of(pairs: npt.NDArray[Any], ids: Any) -> Integers:
         named = number.get(str(name))
         if named is None or named < 0:
             there = "no measure is" if named is None else "several measures are"
-            raise ValueError(f"pair {place[0]} names {name}, and {there} called so; there are {len(ids)}, such as {ids[0]}")
+            raise ValueError(
+                f"pair {place[0]} names {name}, and {there} called so; there are {len(ids)}, such as {ids[0]}"
+            )
         found[place] = named
     return found
 
@@ -97,7 +116,9 @@ def seed_of(random_state: Seed) -> int:
     """Returns a seed; a generator advances, so the next call draws a different seed."""
     if isinstance(random_state, (int, np.integer)):
         if not 0 <= random_state < 2**64:
-            raise ValueError(f"random_state is {random_state}; a seed is at least 0 and below 2**64")
+            raise ValueError(
+                f"random_state is {random_state}; a seed is at least 0 and below 2**64"
+            )
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
@@ -106,5 +127,3 @@ def seed_of(random_state: Seed) -> int:
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
     raise ValueError(f"random_state is {random_state!r}; give an int, a Generator or None")
-
-

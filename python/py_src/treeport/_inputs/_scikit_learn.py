@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from . import pandas
 from ._adapters import to_measures
-from ._measures import Measures, measures_of
+from ._measures import Measures, measures_of, refuse_lists
 from ._numbers import array_of, is_sparse
 from ._table import NamedTable, texts
 
@@ -20,10 +20,10 @@ def rows_of(
 ) -> Any:
     """Validates at least `least` rows as scikit-learn does, and matches named columns to points.
 
-    `Measures` are returned as `Measures`, because they were validated on construction.
-    """
+    `Measures` are returned as `Measures`, because they were validated on construction."""
     if isinstance(X, Measures):
         return _measures(estimator, X, names, reset, least)
+    refuse_lists(X)
     own = to_measures(X)
     if pandas.is_mine(X) and names is None:  # scikit-learn reads names of DataFrames itself
         known = reset or hasattr(estimator, "feature_names_in_")
@@ -79,7 +79,9 @@ def _measures(
 ) -> Measures:
     """Places `Measures` on points of these names, and sets the attributes scikit-learn requires."""
     if len(X) < least:
-        raise ValueError(f"Found array with {len(X)} sample(s) while a minimum of {least} is required.")
+        raise ValueError(
+            f"Found array with {len(X)} sample(s) while a minimum of {least} is required."
+        )
     called = _called(estimator, X._table(), names, reset)
     placed = X._in_order(called)
     if reset or called is None:

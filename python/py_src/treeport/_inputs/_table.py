@@ -11,7 +11,8 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 from scipy import sparse
 
-from ._numbers import Integers, array_of, is_sparse
+from .._types import Integers
+from ._numbers import array_of, is_sparse
 
 
 class Places(NamedTuple):
@@ -29,11 +30,14 @@ class NamedTable:
     """Numbers of one or two axes with optional labels of rows and columns.
 
     Numbers are read on first access, so reading only the labels is cheap. With `mentioned`, as for
-    dicts, points without a column have no mass and cause no warning.
-    """
+    dicts, points without a column have no mass and cause no warning."""
 
     def __init__(
-        self, read: Callable[[], Any], rows: Any = None, columns: Any = None, mentioned: bool = False
+        self,
+        read: Callable[[], Any],
+        rows: Any = None,
+        columns: Any = None,
+        mentioned: bool = False,
     ) -> None:
         self._read, self.rows, self.columns, self.mentioned = read, rows, columns, mentioned
 
@@ -58,8 +62,7 @@ class NamedTable:
         """Returns the numbers with columns in the order of the points, if both have names.
 
         Points without a column have no mass and cause a warning, or an error if `missing` is
-        "error".
-        """
+        "error"."""
         wanted = None if points is None else texts(points)
         columns = None if wanted is None else self.called(wanted)
         if wanted is None or columns is None or columns == wanted:
@@ -92,7 +95,10 @@ def outside() -> int:
     """Returns the stack level of the first caller outside this package and scikit-learn."""
     inside, level = (__name__.partition(".")[0], "sklearn"), 1
     frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
+    while (
+        frame.f_back is not None
+        and str(frame.f_globals.get("__name__")).partition(".")[0] in inside
+    ):
         frame, level = frame.f_back, level + 1
     return level
 
@@ -123,14 +129,20 @@ def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> 
     number = {name: at for at, name in enumerate(names)}
     if len(number) < len(names):
         twice = next(name for at, name in enumerate(names) if number[name] != at)
-        raise ValueError(f"two points are called {twice}, so that columns cannot be matched by name")
+        raise ValueError(
+            f"two points are called {twice}, so that columns cannot be matched by name"
+        )
     unknown = [column for column in columns if column not in number]
     if unknown:
         some = ", ".join(unknown[:3])
         turned = ids is not None and any(str(name) in number for name in ids)
-        hint = "; rows are called as points are, so turn the table round (`.T`, of a biom.Table `.transpose()`)" if turned else ""
+        hint = (
+            "; the rows name points, so transpose the table (`.T`, of a biom.Table `.transpose()`)"
+            if turned
+            else ""
+        )
         raise ValueError(
-            f"{len(unknown)} of {len(columns)} columns are called as no point is, such as {some}{hint}"
+            f"{len(unknown)} of {len(columns)} columns name no point, such as {some}{hint}"
         )
     places = np.array([number[column] for column in columns], dtype=np.int64)
     found, times = np.unique(places, return_counts=True)
@@ -150,7 +162,9 @@ def _placed(values: Any, places: Integers, width: int) -> Any:
         if len(places) == width:
             return values[:, np.argsort(places)]
     given = sparse.csr_array(values)
-    moved = sparse.csr_array((given.data, places[given.indices], given.indptr), shape=(given.shape[0], width))
+    moved = sparse.csr_array(
+        (given.data, places[given.indices], given.indptr), shape=(given.shape[0], width)
+    )
     # The masses may share memory with the input, which must not change.
     return moved if moved.has_sorted_indices else moved.sorted_indices()
 
@@ -173,5 +187,7 @@ def names_of_more(
     if both := set(old).intersection(called):
         raise ValueError(f"there is a point called {min(both)} already")
     if len(set(called)) < len(called):
-        raise ValueError(f"two new points are called {next(name for name in called if called.count(name) > 1)}")
+        raise ValueError(
+            f"two new points are called {next(name for name in called if called.count(name) > 1)}"
+        )
     return [*old, *called]

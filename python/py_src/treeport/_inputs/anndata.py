@@ -1,7 +1,6 @@
 """AnnData objects: profiles of cells or samples, their coordinates, and their groups.
 
-The package anndata need not be installed.
-"""
+The package anndata need not be installed."""
 
 from __future__ import annotations
 
@@ -10,8 +9,9 @@ from typing import Any, Optional
 import numpy as np
 from scipy import sparse
 
+from .._types import Floats, Integers, Seed
 from ._adapters import to_measures as _read
-from ._numbers import Floats, Integers, Seed, seed_of
+from ._numbers import seed_of
 from ._table import NamedTable, names_of_labels, texts
 
 
@@ -21,7 +21,9 @@ def is_mine(what: Any) -> bool:
 
 def to_measures(what: Any) -> NamedTable:
     """Reads observations as rows of variables."""
-    return NamedTable(lambda: _profiles(what), getattr(what, "obs_names", None), _names(what, "var_names"))
+    return NamedTable(
+        lambda: _profiles(what), getattr(what, "obs_names", None), _names(what, "var_names")
+    )
 
 
 def to_points(what: Any) -> NamedTable:
@@ -92,7 +94,9 @@ def _masses(adata: Any, weights: Any, count: int) -> Floats:
     given = _column(adata, weights) if isinstance(weights, str) else _by_cell(adata, weights)
     mass = np.asarray(given, dtype=np.float64)
     if mass.shape != (count,):
-        raise ValueError(f"the weights have shape {mass.shape}, expected ({count},): one for every cell")
+        raise ValueError(
+            f"the weights have shape {mass.shape}, expected ({count},): one for every cell"
+        )
     wrong = np.flatnonzero(~(np.isfinite(mass) & (mass >= 0)))
     if len(wrong):
         cell = adata.obs_names[wrong[0]]
@@ -111,10 +115,14 @@ def _by_cell(adata: Any, weights: Any) -> Any:
         return weights
     at = {cell: place for place, cell in enumerate(own)}
     if len(at) < len(own):
-        raise ValueError("the index of the weights has a cell twice; give them in the order of the cells, as an array")
+        raise ValueError(
+            "the index of the weights has a cell twice; give them in the order of the cells, as an array"
+        )
     missing = next((cell for cell in cells if cell not in at), None)
     if missing is not None:
-        raise ValueError(f"the weights have no entry for cell {missing}; their index has to have all of obs_names")
+        raise ValueError(
+            f"the weights have no entry for cell {missing}; their index has to have all of obs_names"
+        )
     return np.asarray(weights)[[at[cell] for cell in cells]]
 
 
@@ -134,7 +142,9 @@ def cells_by_group(
 ) -> tuple[Floats, Integers, Optional[Floats], list[str], bool]:
     """Returns coordinates of cells sorted by group, offsets, weights, groups, and `normalize`."""
     if groupby is None:
-        raise ValueError("an AnnData becomes clouds by `groupby`: the column of obs that says which cloud a cell belongs to")
+        raise ValueError(
+            "an AnnData becomes clouds by `groupby`: the column of obs that says which cloud a cell belongs to"
+        )
     kinds = _column(adata, groupby).astype("category").cat
     group = np.asarray(kinds.codes, dtype=np.int64)  # -1 where the entry is missing
     cells = np.argsort(group, kind="stable")
@@ -145,7 +155,9 @@ def cells_by_group(
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
     points = _coordinates(adata, obsm)[cells]
     mass = None if weights is None else _masses(adata, weights, len(group))[cells]
-    dense = np.require(points.toarray() if sparse.issparse(points) else points, np.float64, ["C", "A"])
+    dense = np.require(
+        points.toarray() if sparse.issparse(points) else points, np.float64, ["C", "A"]
+    )
     return dense, starts, mass, texts(kinds.categories[there]), weights is not None
 
 

@@ -1,7 +1,6 @@
 """Tables of the package biom-format: samples are measures, observations are points.
 
-The package need not be installed.
-"""
+The package need not be installed."""
 
 from __future__ import annotations
 

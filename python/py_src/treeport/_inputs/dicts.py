@@ -42,7 +42,7 @@ def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> s
             columns.append(find(node))
             masses.append(_mass(node, mass))
         if len(set(columns[start[-1] :])) < len(measure):
-            raise ValueError(f"two of the nodes {_some(measure)} are one and the same")
+            raise ValueError(f"two of the nodes {_some(measure)} are the same node")
         start.append(len(columns))
     parts = (np.array(masses, np.float64), np.array(columns, np.int64), np.array(start, np.int64))
     return sparse.csr_array(parts, shape=(len(measures), places.size))
@@ -76,7 +76,9 @@ def _finder(places: Places) -> Callable[[Any], int]:
                     by_text[text] = -1 if text in by_text else number
             at = by_text.get(str(node))
             if at == -1:
-                raise ValueError(f"several nodes read {str(node)!r}; name the node itself, not its text")
+                raise ValueError(
+                    f"several nodes read {str(node)!r}; name the node itself, not its text"
+                )
         if at is None:
             some = ", ".join(repr(name) for name in names[:3])
             raise ValueError(f"there is no node {node!r}; there are {len(names)}, such as {some}")
@@ -84,14 +86,18 @@ def _finder(places: Places) -> Callable[[Any], int]:
 
     if len(exact) < len(names):
         twice = next(name for at, name in enumerate(names) if exact[name] != at)
-        raise ValueError(f"two points are called {twice!r}, so that masses cannot be matched by name")
+        raise ValueError(
+            f"two points are called {twice!r}, so that masses cannot be matched by name"
+        )
     return find
 
 
 def _number(node: Any, count: int) -> int:
     if isinstance(node, Integral) and not isinstance(node, bool) and 0 <= int(node) < count:
         return int(node)
-    raise ValueError(f"there is no point {node!r}; points have no names here, and are numbered from 0 to {count - 1}")
+    raise ValueError(
+        f"there is no point {node!r}; points have no names here, and are numbered from 0 to {count - 1}"
+    )
 
 
 def _some(nodes: Any) -> str:

@@ -1,7 +1,6 @@
 """Adapter of `Measures`, for functions that read their rows.
 
-`measures_of` accepts `Measures` directly.
-"""
+`measures_of` accepts `Measures` directly."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._numbers import Floats, Integers
+from .._types import Floats, Integers
 
 
 def is_mine(what: Any) -> bool:

@@ -1,7 +1,6 @@
 """DataFrames and Series of polars.
 
-They have no index, so a first column that is not numeric has the labels of rows.
-"""
+They have no index, so a first column that is not numeric has the labels of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +32,9 @@ def _holds_numbers(dtype: Any) -> bool:
 def _numbers(frame: Any) -> Any:
     for column in frame.get_columns():
         if not _holds_numbers(column.dtype):
-            raise ValueError(f"column {column.name} is of type {column.dtype}; give numbers, and names in the first column")
+            raise ValueError(
+                f"column {column.name} is of type {column.dtype}; give numbers, and names in the first column"
+            )
         if column.null_count():
             row = column.is_null().arg_max()
             where = f"the entry of row {row}, column {column.name}"

@@ -136,8 +136,7 @@ fn some_rows(
     }
 }
 
-/// Completes rows of a symmetric matrix: columns from `copied` on are in `values`; earlier columns
-/// are copied from previous rows, which are in the file after `head` bytes.
+/// Completes rows of a symmetric matrix; columns before `copied` come from rows in the file.
 fn whole_rows(
     file: &PartFile,
     head: usize,

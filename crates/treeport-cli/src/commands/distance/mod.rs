@@ -15,7 +15,8 @@ use treeport::{Measures, Model};
 use treeport_jobs::fingerprint::of_measures;
 use treeport_jobs::{JobFingerprint, Shard};
 
-use crate::args::{ModelArgs, PairArgs, ShardArgs};
+use crate::args::{ModelArgs, ModelCloudArgs, PairArgs, ShardArgs};
+use crate::commands::clouds;
 use crate::input;
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
@@ -30,6 +31,7 @@ Examples:
   treeport distance model.tree --measures queries.npz --against docs.npz -o matrix.npy
   treeport distance phylogeny.nwk --names otus.txt --measures samples.csv --normalize
   treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv
+  treeport distance jets.space --clouds new.csv -o distances.csv
   treeport distance tree.nwk --measures table.tsv.gz --transpose --normalize --square -o matrix.tsv
 
 In Python: pandas.read_csv(\"matrix.tsv\", sep=\"\\t\", index_col=0), or skbio.DistanceMatrix.read(\"matrix.tsv\").
@@ -44,30 +46,33 @@ To run in parts, on several machines or one after the other, and merge them to t
 /// Options of `treeport distance`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
+#[command(mut_arg("measures", |arg| arg.required(false).required_unless_present("clouds")))]
 pub(crate) struct DistanceArgs {
     #[command(flatten)]
-    of: ModelArgs,
+    pub(super) of: ModelArgs,
     #[command(flatten)]
-    pairs: PairArgs,
+    pub(super) clouds: ModelCloudArgs,
+    #[command(flatten)]
+    pub(super) pairs: PairArgs,
     /// A second set of measures: every measure of the first set is compared with every one of these.
     #[arg(long, value_name = "FILE", conflicts_with = "n_pairs", help_heading = "Measures")]
-    against: Option<PathBuf>,
+    pub(super) against: Option<PathBuf>,
     /// Names of the measures, one per line; rows then have names in place of numbers.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
-    measure_names: Option<PathBuf>,
+    pub(super) measure_names: Option<PathBuf>,
     /// Names of the second set, one per line.
     #[arg(long, value_name = "FILE", requires = "against", help_heading = "Measures")]
-    against_names: Option<PathBuf>,
+    pub(super) against_names: Option<PathBuf>,
     /// Write a square matrix as text in place of rows left, right, distance; its first row and
     /// column are the names or the numbers of the measures (.csv, .tsv).
     #[arg(long, conflicts_with_all = ["pairs", "n_pairs"])]
-    square: bool,
+    pub(super) square: bool,
     /// Write to a file: rows left, right, distance (.csv), or the matrix (.npy; .csv or .tsv with
     /// `--square`).
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     #[command(flatten)]
-    shard: ShardArgs,
+    pub(super) shard: ShardArgs,
 }
 
 /// Distances between two writes.
@@ -97,6 +102,9 @@ enum Form {
 
 /// Runs `treeport distance`.
 pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
+    if let Some(path) = &args.clouds.clouds {
+        return clouds::distance(args, path, output);
+    }
     let endings = if args.square { ["csv", "tsv"] } else { ["csv", "npy"] };
     let file = args.shard.target(args.output.as_deref(), "distances go", &endings)?;
     ensure!(
@@ -205,7 +213,6 @@ impl Work<'_> {
         })
     }
 
-    /// Fingerprint of the job.
     fn job(&self) -> JobFingerprint {
         let form = match self.form {
             Form::Rows => 0,

@@ -84,8 +84,7 @@ impl PgvectorArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
-    /// Reads the measures, contracts the model and embeds; writes the contracted model if
-    /// requested.
+    /// Reads the measures, contracts the model, saves it if requested, and embeds.
     pub(super) fn read(
         &self,
         model: &Model,
@@ -141,8 +140,7 @@ impl Export {
 
     /// Writes the script.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
-        // `ON_ERROR_STOP` keeps psql from reading the rows as commands after an error; the
-        // transaction makes the script atomic.
+        // `ON_ERROR_STOP` keeps psql from reading rows as commands; a transaction is atomic.
         writeln!(
             out,
             "\\set ON_ERROR_STOP on\n\
@@ -206,8 +204,7 @@ impl Export {
         ))
     }
 
-    /// Bounds the change of a distance by storing values in single precision, whose relative error
-    /// is at most 2⁻²⁴.
+    /// Bounds the change of a distance by single precision, whose relative error is at most 2⁻²⁴.
     fn rounding(&self) -> f64 {
         let largest = |table: &Table| {
             let rows = table.rows.start.windows(2);

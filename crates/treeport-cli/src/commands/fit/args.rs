@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use treeport::fit::{OptionType, OptionValue};
-use treeport::internal::names::Named;
+use treeport::names::Named;
 use treeport::{FitOptions, GroundMetric, Linkage, Tree};
 
 use super::option_args::{OptionArgs, help};
-use crate::args::{GroundArgs, LabelArgs};
+use crate::args::{CloudArgs, GroundArgs, LabelArgs};
 use crate::input;
 
 const EXAMPLE: &str = "\
@@ -21,6 +21,7 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --budget 30s -o model.tree
   treeport fit --points words.npy --measures docs.npz --method quadtree -o q.tree
   treeport fit --points words.npy --measures docs.npz --method learned-forest -o model.forest
+  treeport fit --clouds jets.csv --normalize --n-pairs 100 -o jets.space
 
 Without measures, methods that learn fit the distances between the points themselves. Distances between
 spread measures may then be off by a factor, which measures would correct.
@@ -39,25 +40,27 @@ learned tree. Other methods keep the exact distances that they have solved, and 
 #[command(mut_arg("budget", |arg| arg.help(help("budget", ". TIME is 30s, 5m or 1h, for example"))))]
 pub(crate) struct FitArgs {
     #[command(flatten)]
-    pub(super) ground: GroundArgs,
+    pub(in crate::commands) ground: GroundArgs,
     #[command(flatten)]
-    pub(super) data: LabelArgs,
+    pub(in crate::commands) clouds: CloudArgs,
+    #[command(flatten)]
+    pub(in crate::commands) data: LabelArgs,
     // The help text comes from the library's table.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Measures")]
     #[arg(requires = "measures", conflicts_with_all = ["n_pairs", "pairs", "labels"])]
     pub(super) budget: Option<Duration>,
     #[command(flatten)]
-    pub(super) options: OptionArgs,
+    pub(in crate::commands) options: OptionArgs,
     /// Write the loss of every epoch to this file (.csv); for `auto` and one learned tree.
     #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub(super) history: Option<PathBuf>,
+    pub(in crate::commands) history: Option<PathBuf>,
     /// Keep the ground metric in the model's file, so that `estimate`, `eval` and `report` need no
     /// other file; for points, it then holds all coordinates.
     #[arg(long, help_heading = "Results")]
-    pub(super) with_metric: bool,
+    pub(in crate::commands) with_metric: bool,
     /// The file for the model.
     #[arg(short, long, value_name = "FILE", help_heading = "Results")]
-    pub(super) output: PathBuf,
+    pub(in crate::commands) output: PathBuf,
 }
 
 impl FitArgs {
@@ -120,8 +123,10 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
         _ => (text, f64::NAN),
     };
     let seconds = number.parse().map_or(f64::NAN, |number: f64| number * unit);
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-    time.ok_or_else(|| "it must be a number above 0 with its unit, such as 30s, 5m or 1h".into())
+    let longest = Some(Duration::MAX).filter(|_| seconds > 0.0 && seconds.is_finite());
+    let time = Duration::try_from_secs_f64(seconds).ok().or(longest);
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| "it must be a number above 0 with its unit, such as 30s, 5m or 1h".into())
 }
 
 #[cfg(test)]
@@ -136,7 +141,9 @@ mod tests {
         for (text, seconds) in [("30s", 30.0), ("1.5m", 90.0), ("2h", 7200.0)] {
             assert_eq!(parse_time(text), Ok(Duration::from_secs_f64(seconds)));
         }
-        for text in ["", "s", "30", "0s", "-1s", "nans", "infs", "1e99h", "30 min", "3é"] {
+        // Longer than any time is as long as time gets.
+        assert_eq!(parse_time("1e99h"), Ok(Duration::MAX));
+        for text in ["", "s", "30", "0s", "-1s", "nans", "infs", "30 min", "3é"] {
             assert!(parse_time(text).expect_err(text).contains("such as 30s"), "{text}");
         }
     }

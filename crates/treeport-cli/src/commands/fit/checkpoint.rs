@@ -9,7 +9,7 @@ use anyhow::Result;
 use treeport::fit::Start;
 use treeport::learn::Checkpoint;
 use treeport::progress::State;
-use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method};
+use treeport::{FitOptions, GroundMetric, Labeled, Measures};
 use treeport_jobs::fingerprint::{Mix, of_measures, of_metric, of_tree};
 use treeport_jobs::{JobFingerprint, Journal, journal};
 
@@ -34,12 +34,12 @@ impl Checkpoints {
     pub(super) fn open(
         model: &Path,
         metric: &GroundMetric,
-        data: Option<&Labelled>,
+        data: Option<&Labeled>,
         options: &FitOptions,
     ) -> Result<Self> {
         let (path, job) = (Journal::beside(model), job(metric, data, options));
         let journal = solved::open(&path, &job, "checkpoint of `treeport fit`")?;
-        let has_more_stages = options.method(data.is_some()) == Method::Auto;
+        let has_more_stages = options.method(data.is_some()).has_stages();
         Ok(Self { journal, next: Instant::now() + EVERY, has_more_stages })
     }
 
@@ -72,7 +72,7 @@ impl Checkpoints {
 }
 
 /// Fingerprint of a job.
-fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> JobFingerprint {
+fn job(metric: &GroundMetric, data: Option<&Labeled>, options: &FitOptions) -> JobFingerprint {
     let mut job = JobFingerprint::new("treeport-fit-4").part("metric", of_metric(metric));
     if let Some(data) = data {
         let mut labels = Mix::new();

@@ -12,16 +12,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use treeport::estimate::calibration;
-use treeport::internal::labels::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
-use treeport::internal::steps;
 use treeport::io::ModelFile;
+use treeport::labeled::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
 use treeport::progress::State;
-use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures, Relax};
+use treeport::progress::tasks;
+use treeport::{Error, Fit, FitOptions, GroundMetric, Labeled, Measures, Relax};
 use treeport_jobs::history;
 
 pub(crate) use self::args::{FitArgs, parse_time};
 use self::checkpoint::Checkpoints;
 use self::summary::Summary;
+use crate::commands::clouds;
 use crate::input::PointSet;
 use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
@@ -47,6 +48,12 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         output::check_place(path)?;
     }
     checkpoint::remove_abandoned(&args.output)?;
+    if let Some(path) = &args.clouds.clouds {
+        return clouds::fit(args, path, output);
+    }
+    if let Some(method) = clouds::method(args) {
+        bail!("`--method {method}` is for clouds; give `--clouds`");
+    }
     let (metric, names) = input::named_metric(&args.ground)?;
     let measures = args.data.measures.measures.as_ref();
     let measures = measures
@@ -54,8 +61,19 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         .transpose()?;
     let options = args.options(&metric, names.as_deref())?;
     check(args, &options, &metric)?;
+    // Labels of an interrupted job take no time again.
+    let is_first = checkpoint::kept(&args.output).is_none();
+    let solving = Instant::now();
     let data = measures.map(|measures| training_data(args, &metric, &measures, output));
     let data = data.transpose()?;
+    if let Some(data) = &data {
+        let solved = args.data.labels.is_none() && is_first;
+        let seconds = solved.then(|| solving.elapsed().as_secs_f64());
+        let forecast = options.forecast(&metric, data, seconds);
+        if forecast.costs_more_than_solving() {
+            output.note(&format!("{forecast}, with `treeport exact`"));
+        }
+    }
     let (method, scale) = (options.method(data.is_some()), options.scale);
     let (mut fitted, stopped) = learn(args, &metric, data.as_ref(), options, output)?;
     if let Some(names) = names {
@@ -115,7 +133,7 @@ fn in_flags(args: &FitArgs, method: &str, error: Error) -> anyhow::Error {
 fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
     let labels = args.data.measures.measures.is_some();
     let method = options.method(labels);
-    let (takes, name) = (method.takes(), method.name());
+    let (takes, name) = (method.supports(), method.name());
     options.check_for(metric, labels).map_err(|error| in_flags(args, name, error))?;
     if args.history.is_some() && !takes.resume {
         return Err(Error::UnusedOption { option: "history", method: name }.into());
@@ -133,7 +151,7 @@ fn training_data(
     metric: &GroundMetric,
     measures: &Measures,
     output: &Output,
-) -> Result<Labelled> {
+) -> Result<Labeled> {
     let from = args.data.measures.path()?;
     if let Some(path) = &args.data.labels {
         return labels::read(path, measures, from);
@@ -146,19 +164,23 @@ fn training_data(
     let pairs = pairs::listed(&args.data.pairs, measures, from, seed, usual)?;
     if parts::regular(Some(&args.output)).is_none() {
         prepare(metric, output)?;
-        return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
+        return watched(output, |progress| Labeled::solve(metric, measures, pairs, progress));
     }
     let listed = Pairs::Listed(pairs.clone());
     let ground = metric.clone().into();
-    let work = Work { ground: &ground, measures, pairs: &listed, relax: Relax::Balanced };
+    let relax = Relax::Balanced;
+    let (order, bounds) = (1.0, None);
+    let work = Work { ground: &ground, measures, pairs: &listed, relax, order, bounds };
     let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
-    let mut rows =
-        SolvedRows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
+    let pairs_of_rows = (&listed, work.columns());
+    let mut rows = SolvedRows::open(&beside, &work.job(), pairs_of_rows, |values| {
+        distances.extend_from_slice(values);
+    })?;
     prepare(metric, output)?;
-    if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
+    if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(&solved[0]))? {
         return Err(Paused(rows.kept(pairs.len(), "exact distances").interrupted()).into());
     }
-    Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
+    Labeled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
 
 /// Estimates how many pairs fit into the time budget. The number is kept until the job is done, so
@@ -190,11 +212,11 @@ fn pairs_in_budget(
 fn learn(
     args: &FitArgs,
     metric: &GroundMetric,
-    data: Option<&Labelled>,
+    data: Option<&Labeled>,
     mut options: FitOptions,
     output: &Output,
 ) -> Result<(Fit, Option<String>)> {
-    let resumes = options.method(data.is_some()).takes().resume;
+    let resumes = options.method(data.is_some()).supports().resume;
     let checkpoints = (resumes && parts::regular(Some(&args.output)).is_some())
         .then(|| Checkpoints::open(&args.output, metric, data, &options))
         .transpose()?;
@@ -222,7 +244,7 @@ fn learn(
     let (at, _, written) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     written?;
     match (fitted, at.and_then(place)) {
-        (Err(Error::Cancelled), _) => Err(Interrupted.into()),
+        (Err(Error::Canceled), _) => Err(Interrupted.into()),
         (Err(error), _) => Err(error.into()),
         // Ctrl-C after the last step stops nothing.
         (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
@@ -235,8 +257,8 @@ fn learn(
 /// Describes where fitting was stopped, if there is a tree by then.
 fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
     match task {
-        steps::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
-        steps::EDGES => Some("after learning, while edges were fitted".into()),
+        tasks::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
+        tasks::EDGES => Some("after learning, while edges were fitted".into()),
         _ => None,
     }
 }

@@ -4,19 +4,20 @@ use clap::builder::TypedValueParser;
 use clap::builder::{BoolValueParser, PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use treeport::fit::{FitOption, Group, OptionType, OptionValue};
-use treeport::internal::names::Named;
-use treeport::io::format::{self, Wanted};
+use treeport::io::format::{self, InputKind};
+use treeport::names::Named;
+use treeport::space::SpaceMethod;
 use treeport::{Linkage, Method};
 
 /// The given options of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionArgs {
-    pub(super) given: Vec<(&'static FitOption, OptionValue)>,
+    pub(in crate::commands) given: Vec<(&'static FitOption, OptionValue)>,
 }
 
 impl OptionArgs {
     /// Returns the value of an option if it was given.
-    pub(super) fn get(&self, name: &str) -> Option<&OptionValue> {
+    pub(in crate::commands) fn get(&self, name: &str) -> Option<&OptionValue> {
         self.given.iter().find(|(option, _)| option.name == name).map(|(_, value)| value)
     }
 }
@@ -82,12 +83,14 @@ fn argument(option: &'static FitOption) -> Arg {
         OptionType::Word(words) => {
             let value =
                 |(name, help): (&'static str, &'static str)| PossibleValue::new(name).help(help);
-            let parser = PossibleValuesParser::new(words.into_iter().map(value));
+            let of_clouds = SpaceMethod::ALL.iter().map(|method| (method.name(), method.help()));
+            let of_clouds = of_clouds.filter(|_| option.name == "method");
+            let parser = PossibleValuesParser::new(words.into_iter().chain(of_clouds).map(value));
             arg.value_name("NAME").value_parser(parser.map(OptionValue::Word))
         }
         OptionType::Start(linkages) => {
             let linkages: Vec<&str> = linkages.into_iter().map(|(name, _)| name).collect();
-            let files = format::endings(Wanted::Model, false);
+            let files = format::endings(InputKind::Model, false);
             let kinds = format!(": {}, or a {files} file", linkages.join(", "));
             arg.value_name("START")
                 .value_parser(ValueParser::new(start))
@@ -97,7 +100,14 @@ fn argument(option: &'static FitOption) -> Arg {
     if option.name == "method" {
         // The many methods get a table of their own.
         let table = Method::table();
-        let long = format!("{}:\n{}", help("method", ""), table.trim_end());
+        let line = |method: &SpaceMethod| format!("  {}: {}", method.name(), method.help());
+        let of_clouds: Vec<String> = SpaceMethod::ALL.iter().map(line).collect();
+        let long = format!(
+            "{}:\n{}\nWith `--clouds`, and without a tree over their points [default: space]:\n{}",
+            help("method", ""),
+            table.trim_end(),
+            of_clouds.join("\n")
+        );
         let short = help("method", "; `--help` lists the methods");
         return arg.hide_possible_values(true).help(short).long_help(long);
     }
@@ -112,10 +122,10 @@ fn number(text: &str) -> Result<OptionValue, String> {
 
 /// Parses the name of a linkage or a file of a tree.
 fn start(text: &str) -> Result<OptionValue, String> {
-    if text.parse::<Linkage>().is_ok() || format::is_named_for(text, Wanted::Model) {
+    if text.parse::<Linkage>().is_ok() || format::is_named_for(text, InputKind::Model) {
         return Ok(OptionValue::Word(text.into()));
     }
     let linkages: Vec<&str> = Linkage::ALL.iter().map(|linkage| linkage.name()).collect();
-    let files = format::endings(Wanted::Model, false);
+    let files = format::endings(InputKind::Model, false);
     Err(format!("it must be {}, or a file that ends in {files}", linkages.join(", ")))
 }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use treeport::fit::{Family, Stage};
-use treeport::internal::names::Named;
-use treeport::{Fit, Labelled, Method};
+use treeport::names::Named;
+use treeport::{Fit, Labeled, Method};
 
 use super::args::FitArgs;
 use crate::output;
@@ -14,7 +14,7 @@ pub(super) struct Summary<'a> {
     pub(super) args: &'a FitArgs,
     pub(super) method: Method,
     pub(super) scale: bool,
-    pub(super) data: Option<&'a Labelled>,
+    pub(super) data: Option<&'a Labeled>,
     pub(super) fitted: &'a Fit,
     pub(super) stopped: bool,
     pub(super) seconds: f64,
@@ -45,8 +45,8 @@ impl Summary<'_> {
 
     /// Prints the summary as text.
     pub(super) fn print(&self) -> Result<()> {
-        let (model, learns) = (&self.fitted.model, self.method.takes().learning);
-        let of = |data: &Labelled| (data.measures().len().to_string(), data.len().to_string());
+        let (model, learns) = (&self.fitted.model, self.method.supports().learning);
+        let of = |data: &Labeled| (data.measures().len().to_string(), data.len().to_string());
         let none = || ("none".into(), if learns { "pairs of points" } else { "none" }.into());
         let (measures, labels) = self.data.map_or_else(none, of);
         let trees = model.trees().len();
@@ -86,6 +86,7 @@ impl Summary<'_> {
                 ("learned", format!("{error} at epoch {best_epoch} of {done}"))
             }
             Stage::Edges => ("to labels", error),
+            Stage::Slices => ("slices", error),
         };
         (key, text + if self.fitted.stage == Some(stage) { ", kept" } else { "" })
     }
@@ -104,9 +105,9 @@ impl Summary<'_> {
             "trees": model.trees().len(),
             "nodes": model.nodes(),
             "measures": self.data.map(|data| data.measures().len()),
-            "labels": self.data.map(Labelled::len),
+            "labels": self.data.map(Labeled::len),
             "scaled": self.scaled(),
-            "start": self.method.takes().start.then(|| self.args.start(self.fitted.model.points())),
+            "start": self.method.supports().start.then(|| self.args.start(self.fitted.model.points())),
             "error_of": self.judge(),
             "start_error": stages.first().map(|of| of.1),
             "error": error,

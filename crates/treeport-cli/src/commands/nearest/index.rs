@@ -85,6 +85,9 @@ impl SearchSummary {
             Some(radius) => facts["radius"] = json!(radius),
             None => facts["k"] = json!(args.k),
         }
+        if args.time.is_some() || args.accuracy() == Accuracy::Approximate {
+            facts["proved"] = json!(found.iter().filter(|found| found.is_proved()).count());
+        }
         if let Some(parts) = self.parts {
             facts["parts"] = json!(parts);
         }
@@ -112,7 +115,10 @@ fn search(
     let accuracy = args.accuracy();
     watched(output, |progress| match (queries.as_ref().map(QuerySet::set), args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
-        (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
+        (Some(queries), None) => match args.time {
+            Some(time) => index.nearest_in(time, queries, args.k, accuracy, progress),
+            None => index.nearest(queries, args.k, accuracy, progress),
+        },
         (None, Some(radius)) => index.radius_graph_rows(rows, radius, progress),
         (None, None) => index.graph_rows(rows, args.k, accuracy, progress),
     })

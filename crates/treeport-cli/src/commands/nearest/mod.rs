@@ -8,6 +8,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -18,6 +19,7 @@ use treeport_jobs::JobFingerprint;
 use treeport_jobs::fingerprint::{Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
+use super::fit::parse_time;
 use crate::args::{CloudReadArgs, NamesArgs, ReadArgs, ShardArgs};
 use crate::input::PointSet;
 use crate::output::Output;
@@ -40,9 +42,10 @@ clouds, queries are a file of clouds, too.
 Which to choose:
   INDEX                   the nearest by exact distance, certified; only a few pairs are solved
   --accuracy 0.02         the same up to 2 % of a distance; faster if many are about equally near
-  --accuracy approximate  the nearest by lower bounds, which are printed in place of distances; solves
-                          nothing. With `-o` it reports the expected share of true neighbors, measured
-                          by 64 exact searches
+  --accuracy approximate  most of the true neighbors, sooner: candidates are chosen by estimates, and only
+                          the best are solved. With `-o` it reports the expected share of true neighbors,
+                          measured by 64 exact searches
+  --time 0.02s            the best found in this time for each query
   --radius R              all within a distance, such as duplicates
   MODEL                   the quick way: the nearest by the distances of a tree or a forest, all of
                           which are computed
@@ -94,12 +97,16 @@ pub(crate) struct NearestArgs {
     /// Number of neighbors of each query.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
-    /// exact, approximate (use lower bounds alone, and print them in place of distances), or by which
+    /// exact, approximate (choose candidates by estimates, and solve only the best), or by which
     /// share a distance may exceed the true one of its rank, such as 0.02 [default: exact].
     #[arg(long, value_name = "HOW", alias = "within", help_heading = "With an index")]
     #[arg(value_parser = |text: &str| Question::Search.read(text), allow_negative_numbers = true)]
     #[arg(conflicts_with = "radius")]
     accuracy: Option<Accuracy>,
+    /// Time for each query, such as 0.02s: the best found by then, with exact distances.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "With an index")]
+    #[arg(conflicts_with_all = ["radius", "shard"], requires = "queries")]
+    time: Option<Duration>,
     /// Former name of `--accuracy approximate`.
     #[arg(long, hide = true, conflicts_with_all = ["accuracy", "radius"])]
     approximate: bool,
@@ -206,7 +213,6 @@ struct Names {
     measures: MeasureNames,
 }
 
-/// Names or numbers of measures.
 #[derive(Clone, Default)]
 struct MeasureNames {
     names: Option<Vec<String>>,
@@ -245,6 +251,9 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     match input::index_or_model(&args.model, &args.names)? {
         SavedFile::Index(index) => {
             args.check_for_index()?;
+            if !args.more.is_empty() && args.time.is_some() {
+                bail!("`--time` is for one index; leave it out, or search the parts one by one");
+            }
             if args.more.is_empty() {
                 index::run(args, &index, file, output)?;
             } else {
@@ -311,6 +320,7 @@ impl NearestArgs {
         for (option, given) in [
             ("--accuracy", self.accuracy.is_some() || self.approximate),
             ("--radius", self.radius.is_some()),
+            ("--time", self.time.is_some()),
         ] {
             if given {
                 bail!(

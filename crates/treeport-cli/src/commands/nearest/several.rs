@@ -106,7 +106,6 @@ fn other_metric(error: anyhow::Error, args: &NearestArgs, path: &Path) -> anyhow
 struct PartNames<'a> {
     names: Vec<String>,
     numbers: Vec<usize>,
-    /// File of each name.
     file_of: HashMap<String, &'a Path>,
     /// First file whose measures have names, and first file whose measures have none.
     named: Option<&'a Path>,

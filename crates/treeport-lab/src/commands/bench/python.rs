@@ -3,7 +3,7 @@
 //! They are the files `bench_*.py` in the folder `python` of this crate. The prefix keeps them from
 //! shadowing packages.
 
-use std::env::{current_exe, var_os};
+use std::env::var_os;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -45,76 +45,49 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 14] = [
+/// Environment of other packages, which `cargo xtask bench-peers` makes.
+const PEERS: &str = "venv-peers";
+/// The last compatible versions: wasserstein 1.1.0 needs NumPy 1, and so Python 3.11 or 3.12.
+const WASSERSTEIN: Package = package("wasserstein", "wasserstein==1.1.0");
+const OLD_NUMPY: [Package; 3] =
+    [package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT];
+const OLD_POT: Package = package("ot", "POT==0.9.7.post1");
+
+pub(super) const SCRIPTS: [Script; 10] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
-        environment: "venv-peers",
-        // The last versions that are compatible: wasserstein 1.1.0 was built for NumPy 1, which
-        // needs Python 3.11 or 3.12.
-        needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1")],
-        peers: &[
-            package("ot", "POT==0.9.7.post1"),
-            package("wasserstein", "wasserstein==1.1.0"),
-            package("ortools", "ortools==9.14.6206"),
-        ],
+        environment: PEERS,
+        needs: &OLD_NUMPY,
+        peers: &[OLD_POT, WASSERSTEIN, package("ortools", "ortools==9.14.6206")],
     },
     Script {
         name: "compare",
         about: "one question after the other to us and to POT, wasserstein, SciPy, GUDHI, scikit-bio and OTT",
-        // Created by `cargo xtask bench-peers`.
-        environment: "venv-peers",
+        environment: PEERS,
         needs: &[TREEPORT],
-        peers: &[
-            POT,
-            package("wasserstein", "wasserstein"),
-            package("gudhi", "gudhi"),
-            SKBIO,
-            package("ott", "ott-jax"),
-        ],
+        peers: &[POT, WASSERSTEIN, package("gudhi", "gudhi"), SKBIO, package("ott", "ott-jax")],
     },
     Script {
         name: "large",
-        about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `small`, `exact`, `lazy`, `within`, `whole`, `cells`, `sinkhorn`)",
-        environment: "venv-large",
-        // The versions of `peers`.
-        needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT],
-        peers: &[package("ot", "POT==0.9.7.post1"), package("wasserstein", "wasserstein==1.1.0")],
+        about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `small`, `exact`, `matrix`, `lazy`, `within`, `whole`)",
+        environment: PEERS,
+        needs: &OLD_NUMPY,
+        peers: &[OLD_POT, WASSERSTEIN],
     },
     Script {
-        name: "overhead",
-        about: "what a call costs beyond the work, and `tp.emd` against POT",
+        name: "relaxed",
+        about: "mass that stays behind, against balanced problems and POT (`-- exact`, `within`, `rectangular`, `pot`, `line`)",
         environment: OWN,
         needs: &[TREEPORT],
         peers: &[POT],
     },
     Script {
-        name: "small",
-        about: "many small exact problems in one call, against wasserstein and POT",
-        environment: OWN,
-        needs: &[TREEPORT],
-        peers: &[package("wasserstein", "wasserstein"), POT],
-    },
-    Script {
-        name: "diagrams",
-        about: "all pairs of persistence diagrams, against GUDHI",
-        environment: OWN,
-        needs: &[TREEPORT],
-        peers: &[package("gudhi", "gudhi"), POT],
-    },
-    Script {
         name: "pairs-python",
-        about: "all pairs by threads, shards, Dask and a GPU",
+        about: "all pairs by threads and Dask",
         environment: OWN,
         needs: &[TREEPORT],
-        peers: &[package("distributed", "dask[distributed]"), TORCH],
-    },
-    Script {
-        name: "unifrac",
-        about: "weighted UniFrac of all pairs of samples, against scikit-bio",
-        environment: OWN,
-        needs: &[TREEPORT, SKBIO],
-        peers: &[],
+        peers: &[package("distributed", "dask[distributed]")],
     },
     Script {
         name: "gpu",
@@ -124,16 +97,11 @@ pub(super) const SCRIPTS: [Script; 14] = [
         peers: &[],
     },
     Script {
-        name: "card",
+        name: "device",
         about: "large exact problems with a GPU (`-- clusters`, `space`, `plane`, `cells`, `million`, `exact`, `limit`, `judge`, `peers`)",
         environment: OWN,
         needs: &[TREEPORT, TORCH],
-        peers: &[
-            POT,
-            package("geomloss", "geomloss"),
-            package("pykeops", "pykeops"),
-            package("ott", "ott-jax"),
-        ],
+        peers: &[POT, package("geomloss", "geomloss"), package("ott", "ott-jax")],
     },
     Script {
         name: "indexes",
@@ -145,13 +113,6 @@ pub(super) const SCRIPTS: [Script; 14] = [
             package("pynndescent", "pynndescent"),
             package("faiss", "faiss-cpu"),
         ],
-    },
-    Script {
-        name: "ot-estimators",
-        about: "exact neighbors beside the pipelines of ot_estimators (`-- REPOSITORY DATA/twitter`)",
-        environment: OWN,
-        needs: &[TREEPORT, POT],
-        peers: &[],
     },
     Script {
         name: "gensim",
@@ -186,7 +147,7 @@ impl Script {
             note(&format!("without {}: {}", peer.module, install(&python, &[peer])));
         }
         let mut command = Command::new(&python);
-        command.arg(self.file()).args(args).env("TREEPORT_LAB", current_exe()?);
+        command.arg(self.file()).args(args);
         command.envs(data.map(|folder| ("TREEPORT_DATA", folder)));
         let status = command.status().with_context(|| python.display().to_string())?;
         crate::interrupt::check()?;

@@ -31,8 +31,7 @@ impl Journal {
         self.file.as_ref().map_or(0, journal::Journal::dropped)
     }
 
-    /// Returns the rows of a cell if the same command and version have finished it on the same
-    /// data.
+    /// Returns the rows of a cell that the same command and version finished on the same data.
     pub(super) fn find(&self, cell: &Cell<'_>) -> Result<Option<Vec<Row>>> {
         let key = self.key(cell)?;
         let same = |line: &&Value| KEYS.iter().all(|part| line[part] == key[part]);

@@ -62,7 +62,7 @@ pub(crate) struct ReproduceArgs {
     /// Only these scenes of `dial` or data sets of the others.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scenes: Vec<String>,
-    /// Labelled pairs to learn from, in place of an experiment's own number.
+    /// Labeled pairs to learn from, in place of an experiment's own number.
     #[arg(long, value_parser = at_most::<MOST_LABELS>)]
     labels: Option<usize>,
     /// Seed of all randomness.
@@ -103,8 +103,7 @@ impl ReproduceArgs {
         }
     }
 
-    /// Returns the command that reproduces the rows, without options that select cells or locate
-    /// data.
+    /// Returns the command that reproduces the rows, without options that locate data.
     fn command(&self, name: &str) -> String {
         let mut command = format!("treeport-lab reproduce {name}");
         if self.quick {

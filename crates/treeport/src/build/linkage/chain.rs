@@ -12,11 +12,11 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::binary::BinaryTree;
-use crate::condensed::row_start;
+use crate::build::binary::BinaryTree;
 use crate::error::Result;
+use crate::metric::condensed::row_start;
 use crate::progress::Counter;
-use crate::sets::DisjointSets;
+use crate::tools::disjoint_sets::DisjointSets;
 
 /// Lance–Williams update of the distance to a merged cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(super) fn tree<T: Real>(
     let mut steps: Vec<(T, u32, u32)> = Vec::with_capacity(n - 1);
     for merged in 1..n {
         let (a, b, distance) = clusters.walk(&mut chain);
-        steps.push((distance, clusters.label[a], clusters.label[b]));
+        steps.push((distance, clusters.point[a], clusters.point[b]));
         clusters.merge(a, b, distance, rule);
         if clusters.active.len() <= clusters.size.len() / 2 {
             clusters.compact(&mut chain);
@@ -107,7 +107,7 @@ struct Clusters<'a, T> {
     /// Number of points of every cluster, merged ones included.
     size: Vec<u32>,
     /// A point of every cluster.
-    label: Vec<u32>,
+    point: Vec<u32>,
     /// Indices of clusters that are not merged yet, increasing.
     active: Vec<u32>,
 }
@@ -115,7 +115,7 @@ struct Clusters<'a, T> {
 impl<'a, T: Real> Clusters<'a, T> {
     fn new(n: usize, distances: &'a mut [T]) -> Self {
         let all: Vec<u32> = (0..n as u32).collect();
-        Self { distances, size: vec![1; n], label: all.clone(), active: all }
+        Self { distances, size: vec![1; n], point: all.clone(), active: all }
     }
 
     /// Returns the index of the distance of cluster `i` to a later one `j`, minus `j`.
@@ -223,11 +223,11 @@ impl<'a, T: Real> Clusters<'a, T> {
         }
         for (k, &old) in self.active.iter().enumerate() {
             self.size[k] = self.size[old as usize];
-            self.label[k] = self.label[old as usize];
+            self.point[k] = self.point[old as usize];
         }
         let count = self.active.len();
         self.size.truncate(count);
-        self.label.truncate(count);
+        self.point.truncate(count);
         self.active = (0..count as u32).collect();
     }
 }
@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
     use crate::progress::silent;
-    use crate::steps::BUILDING;
+    use crate::progress::tasks::BUILDING;
 
     const RULES: [(MergeRule, kodama::Method); 3] = [
         (MergeRule::Average, kodama::Method::Average),
@@ -311,6 +311,6 @@ mod tests {
         let enough = |state: &crate::progress::State<'_>| state.done < 100;
         let counter = Counter::new(BUILDING, n - 1, &enough);
         let stopped = tree(n, &mut distances, MergeRule::Average, &counter);
-        assert!(matches!(stopped, Err(crate::Error::Cancelled)));
+        assert!(matches!(stopped, Err(crate::Error::Canceled)));
     }
 }

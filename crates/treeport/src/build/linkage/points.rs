@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
+use crate::build::spanning::SpanningEdge;
 use crate::error::Result;
 use crate::metric::{Kernel, PointMetric};
+use crate::numeric::scale;
 use crate::progress::Counter;
-use crate::spanning::SpanningEdge;
-use crate::units;
 
 /// Coordinates per block; after each block the sum is compared with its bound.
 const BLOCK: usize = 64;
@@ -24,9 +24,9 @@ const VANISHING: f64 = 1e-100;
 #[derive(Clone, Copy)]
 struct Outside {
     point: u32,
-    /// Nearest point of the spanning tree, and the kernel's sum, an increasing function of the
-    /// distance.
+    /// Nearest point of the tree.
     nearest: u32,
+    /// Sum of the kernel to that point, which increases with the distance.
     near: f64,
 }
 
@@ -51,22 +51,14 @@ pub(super) fn spanning_tree(
     let mut rest = OutsidePoints::new(dim, vectors, point_metric, halves);
     let n = rest.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
-    let mut newest = rest.remove(0);
+    let (mut newest, mut vector) = rest.remove(0);
     while !rest.outside.is_empty() {
         joined.add(1)?;
-        let next = rest.sweep(newest.point, &newest.at);
-        newest = rest.remove(next);
+        let next = rest.sweep(newest.point, &vector);
+        (newest, vector) = rest.remove(next);
         edges.push(SpanningEdge::new(rest.distance(newest.near), newest.point, newest.nearest));
     }
     Ok(edges)
-}
-
-/// The point that was added to the spanning tree last.
-struct Newest {
-    point: u32,
-    nearest: u32,
-    near: f64,
-    at: Vec<f64>,
 }
 
 struct OutsidePoints {
@@ -89,7 +81,7 @@ impl OutsidePoints {
             .collect();
         let largest = vectors.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         // A power of two changes no digit; points of the usual size are not scaled.
-        let unit = if largest < VANISHING { units::power_of_two(largest) } else { 1.0 };
+        let unit = if largest < VANISHING { scale::power_of_two(largest) } else { 1.0 };
         let coordinates = vectors.iter().map(|x| x / unit).collect();
         let halves = halves.map(|halves| halves.iter().map(|half| half / unit).collect());
         Self { unit, dim, point_metric, halves, outside, coordinates }
@@ -100,14 +92,14 @@ impl OutsidePoints {
         self.point_metric.scaled(self.point_metric.of_sum_for_bounds(near), self.unit)
     }
 
-    /// Removes a row; the last row fills the gap.
-    fn remove(&mut self, row: usize) -> Newest {
-        let Outside { point, nearest, near } = self.outside.swap_remove(row);
+    /// Removes a row and returns it with its vector; the last row fills the gap.
+    fn remove(&mut self, row: usize) -> (Outside, Vec<f64>) {
+        let removed = self.outside.swap_remove(row);
         let last = self.outside.len();
-        let at = self.coordinates[row * self.dim..(row + 1) * self.dim].to_vec();
+        let vector = self.coordinates[row * self.dim..(row + 1) * self.dim].to_vec();
         self.coordinates.copy_within(last * self.dim.., row * self.dim);
         self.coordinates.truncate(last * self.dim);
-        Newest { point, nearest, near, at }
+        (removed, vector)
     }
 
     /// Compares every outside point with the newest tree point; returns the row of the nearest one.

@@ -1,6 +1,6 @@
 //! Average linkage of a few clusters of any sizes from a full distance matrix.
 
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
 
 /// Merges clusters until one is left, each pair at the mean over the points of both.
 ///

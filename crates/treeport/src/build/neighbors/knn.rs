@@ -14,9 +14,9 @@ use super::Clusters;
 use super::points::ClusterCenters;
 use crate::error::Result;
 use crate::metric::{GroundMetric, Period, PointMetric};
-use crate::parallel;
+use crate::numeric::seed::{generator, mixed};
 use crate::progress::Counter;
-use crate::seed::{generator, mixed};
+use crate::tools::parallel;
 
 /// Largest number of clusters for which all pairs are compared.
 pub(super) const EXACT: usize = 20_000;
@@ -63,9 +63,6 @@ fn insert(list: &mut [Neighbor], near: Neighbor) -> bool {
 }
 
 /// Finds the `k` nearest clusters of every cluster, exactly or approximately, as pairs.
-///
-/// # Errors
-/// [`Error::Cancelled`](crate::Error::Cancelled) if `counter` cancels.
 pub(super) fn nearest(
     clusters: &ClusterCenters,
     k: usize,
@@ -137,16 +134,14 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
     Ok(lists)
 }
 
-/// Returns an order of all clusters in which those of a cell of the first projection tree are
-/// contiguous.
+/// Returns an order in which clusters of a cell of the first projection tree are contiguous.
 pub(super) fn order(clusters: &ClusterCenters) -> Vec<u32> {
     let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
     halve(clusters, &mut order, 0);
     order
 }
 
-/// Sorts clusters into cells of at most [`CELL`] by repeated halving along the line through two of
-/// the clusters.
+/// Sorts clusters into cells of at most [`CELL`] by halving along the line through two.
 fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     if order.len() <= CELL {
         return;
@@ -155,7 +150,10 @@ fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     let mut drawn = || clusters.center(order[rng.random_range(0..order.len())] as usize);
     let (x, y) = (drawn(), drawn());
     let ways = |from: &[f64], to: &[f64]| -> Vec<f64> {
-        (0..).zip(from.iter().zip(to)).map(|(k, (&x, &y))| clusters.way(x, y, k)).collect()
+        (0..)
+            .zip(from.iter().zip(to))
+            .map(|(k, (&x, &y))| clusters.signed_difference(x, y, k))
+            .collect()
     };
     let line = ways(x, y);
     let along = |&c: &u32| {
@@ -272,8 +270,7 @@ fn cells(order: &[u32]) -> Vec<&[u32]> {
     all
 }
 
-/// Reverse neighbors: for each cluster up to k clusters that list it, with whether the entry is
-/// new.
+/// Reverse neighbors: up to k clusters that list a cluster, and whether the entry is new.
 struct Reverse {
     k: usize,
     count: Vec<u32>,
@@ -346,7 +343,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::progress::silent;
-    use crate::steps::DISTANCES;
+    use crate::progress::tasks::DISTANCES;
 
     fn silent_counter() -> Counter<'static> {
         Counter::new(DISTANCES, None, &silent)
@@ -420,7 +417,7 @@ mod tests {
         let clusters = clouds(500, 2, PointMetric::Euclidean);
         for find in [exact, approximate] {
             let stop = Counter::new(DISTANCES, None, &|_| false);
-            assert!(matches!(find(&clusters, 5, &stop), Err(Error::Cancelled)));
+            assert!(matches!(find(&clusters, 5, &stop), Err(Error::Canceled)));
         }
     }
 

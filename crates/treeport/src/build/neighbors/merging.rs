@@ -4,17 +4,19 @@
 //! in the heap stale: a distance is recomputed when it is popped, and pushed again if it has grown.
 //! A merge therefore need not update the thousands of clusters that may be linked to it.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Clusters, dense};
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
-use crate::parallel;
+use crate::numeric::order::Total;
+use crate::numeric::seed::{generator, mixed};
+use crate::progress::tasks::BUILDING;
 use crate::progress::{Counter, Progress};
-use crate::seed::{generator, mixed};
-use crate::steps::BUILDING;
+use crate::tools::disjoint_sets::DisjointSets;
+use crate::tools::parallel;
 use rand::RngExt;
 
 /// Parameters of linking and merging.
@@ -111,28 +113,13 @@ struct Link {
 }
 
 /// A cluster and its nearest link, as an entry of the heap.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct HeapEntry {
-    distance: f64,
+    distance: Total,
     /// Random order of ties.
     tie: u64,
     from: u32,
     to: u32,
-}
-
-impl Eq for HeapEntry {}
-
-impl Ord for HeapEntry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let rest = |entry: &Self| (entry.tie, entry.from, entry.to);
-        self.distance.total_cmp(&other.distance).then_with(|| rest(self).cmp(&rest(other)))
-    }
-}
-
-impl PartialOrd for HeapEntry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// State of the merging: the remaining clusters, and the tree below them.
@@ -150,8 +137,8 @@ struct Growth<'a, C> {
 struct Links {
     lists: Vec<Vec<Link>>,
     heap: BinaryHeap<Reverse<HeapEntry>>,
-    /// Cluster that each cluster was merged into.
-    into: Vec<u32>,
+    /// Clusters that were merged into one; the cluster that remains represents them.
+    merged: DisjointSets,
 }
 
 impl Links {
@@ -160,17 +147,9 @@ impl Links {
         let nearer = |a: &&Link, b: &&Link| a.distance.total_cmp(&b.distance).then(a.to.cmp(&b.to));
         if let Some(&Link { distance, to }) = self.lists[from as usize].iter().min_by(nearer) {
             let tie = mixed(u64::from(from.min(to)), u64::from(from.max(to)));
+            let distance = Total(distance);
             self.heap.push(Reverse(HeapEntry { distance, tie, from, to }));
         }
-    }
-
-    fn find(&mut self, mut cluster: u32) -> u32 {
-        while self.into[cluster as usize] != cluster {
-            let next = self.into[self.into[cluster as usize] as usize];
-            self.into[cluster as usize] = next;
-            cluster = next;
-        }
-        cluster
     }
 }
 
@@ -180,20 +159,20 @@ impl<C: Clusters> Growth<'_, C> {
     fn merge_along(&mut self, lists: Vec<Vec<u32>>, goal: usize, most: usize) -> Result<()> {
         let count = self.node.len();
         let measured = |a: usize| {
-            self.check_cancelled(a)?;
+            self.check_canceled(a)?;
             let link = |&to: &u32| Link { distance: self.distance(a as u32, to), to };
             Ok(lists[a].iter().map(link).collect())
         };
         let all: Vec<Vec<Link>> = parallel::try_map(lists.len(), measured)?;
         drop(lists);
-        let into = (0..count as u32).collect();
-        let mut links = Links { lists: all, heap: BinaryHeap::with_capacity(count), into };
+        let (heap, merged) = (BinaryHeap::with_capacity(count), DisjointSets::new(count));
+        let mut links = Links { lists: all, heap, merged };
         (0..count as u32).for_each(|a| links.push_nearest(a));
         let mut left = count;
         while left > goal
             && let Some(Reverse(entry)) = links.heap.pop()
         {
-            if links.into[entry.from as usize] != entry.from {
+            if links.merged.find(entry.from) != entry.from {
                 continue; // stale: merged since
             }
             if self.settle(&mut links, entry, most) {
@@ -201,20 +180,19 @@ impl<C: Clusters> Growth<'_, C> {
                 self.counter.add(1)?;
             }
         }
-        let kept: Vec<u32> = (0..count as u32).filter(|&c| links.into[c as usize] == c).collect();
+        let kept: Vec<u32> = (0..count as u32).filter(|&c| links.merged.find(c) == c).collect();
         self.keep(&kept);
         Ok(())
     }
 
-    /// Merges the two clusters of an entry unless its distance is stale; then pushes the nearest
-    /// link again.
+    /// Merges the two clusters of an entry unless it is stale; then pushes the nearest link again.
     fn settle(&mut self, links: &mut Links, entry: HeapEntry, most: usize) -> bool {
         let HeapEntry { from, to, .. } = entry;
-        let target = links.find(to);
+        let target = links.merged.find(to);
         let list = &mut links.lists[from as usize];
         let Some(place) = list.iter().position(|link| link.to == to) else { return false };
         let distance = if target == from { f64::INFINITY } else { self.distance(from, target) };
-        if distance <= entry.distance {
+        if distance <= entry.distance.0 {
             self.merge(links, (from, target), distance, most);
             return true;
         }
@@ -229,7 +207,7 @@ impl<C: Clusters> Growth<'_, C> {
 
     fn merge(&mut self, links: &mut Links, (a, b): (u32, u32), distance: f64, most: usize) {
         let (keeps, gone) = (a.min(b), a.max(b));
-        links.into[gone as usize] = keeps;
+        links.merged.join(keeps, gone);
         let (x, y) = (keeps as usize, gone as usize);
         let (left, right) = (self.node[x], self.node[y]);
         let below = self.tree.height[left as usize].max(self.tree.height[right as usize]);
@@ -239,7 +217,7 @@ impl<C: Clusters> Growth<'_, C> {
 
         let mut linked: Vec<u32> = Vec::new();
         for list in [std::mem::take(&mut links.lists[x]), std::mem::take(&mut links.lists[y])] {
-            linked.extend(list.iter().map(|link| links.find(link.to)));
+            linked.extend(list.iter().map(|link| links.merged.find(link.to)));
         }
         linked.sort_unstable();
         linked.dedup();
@@ -276,7 +254,7 @@ impl<C: Clusters> Growth<'_, C> {
     }
 
     /// Checks for cancellation from time to time.
-    fn check_cancelled(&self, number: usize) -> Result<()> {
+    fn check_canceled(&self, number: usize) -> Result<()> {
         if number.is_multiple_of(256) { self.counter.add(0) } else { Ok(()) }
     }
 

@@ -10,7 +10,7 @@
 //! merging more per round doubled the error of the fit.
 //!
 //! On a graph without a hierarchy, such as a random one or one with hubs, distances are lengths of
-//! paths over landmarks (`GroundMetric::labels`), and only the order of merges is like that of
+//! paths over landmarks (`GroundMetric::hub_labels`), and only the order of merges is like that of
 //! average linkage.
 //!
 //! The metric determines the representation of a cluster ([`Clusters`]): with coordinates a center
@@ -26,7 +26,7 @@ use merging::{INSTEAD, MergePlan, grow};
 use points::ClusterCenters;
 use representatives::Representatives;
 
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
 use crate::metric::GroundMetric;
@@ -53,9 +53,6 @@ trait Clusters: Sync {
     fn order(&self) -> Option<Vec<u32>>;
 
     /// Returns about `k` near clusters of every cluster, as pairs in any order, possibly repeated.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `progress` cancels.
     fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>>;
 }
 

@@ -12,11 +12,11 @@
 use super::Clusters;
 use super::knn;
 use crate::error::Result;
-use crate::metric::period::{way, wrapped};
+use crate::metric::period::{signed_difference, wrapped};
 use crate::metric::{Kernel, PointMetric};
+use crate::numeric::scale;
+use crate::progress::tasks::DISTANCES;
 use crate::progress::{Counter, Progress};
-use crate::steps::DISTANCES;
-use crate::units;
 
 /// Clusters with a center and a spread each.
 pub(super) struct ClusterCenters {
@@ -36,7 +36,7 @@ pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
     if point_metric.degree() == 0 {
         return 1.0;
     }
-    units::of_largest(vectors.iter().map(|x| x.abs()))
+    scale::of_largest(vectors.iter().map(|x| x.abs()))
 }
 
 /// Returns whether clusters have a spread for every axis, instead of one for all axes.
@@ -75,8 +75,8 @@ impl ClusterCenters {
     }
 
     /// Computes the signed difference x − y along the shorter path of an axis.
-    pub(super) fn way(&self, x: f64, y: f64, axis: usize) -> f64 {
-        self.halves.as_ref().map_or(x - y, |halves| way(x, y, halves[axis]))
+    pub(super) fn signed_difference(&self, x: f64, y: f64, axis: usize) -> f64 {
+        self.halves.as_ref().map_or(x - y, |halves| signed_difference(x, y, halves[axis]))
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -116,7 +116,7 @@ impl ClusterCenters {
     /// Computes the approximate mean difference of two clusters along every axis.
     fn means_along_axes(&self, a: usize, b: usize) -> impl Iterator<Item = f64> {
         let centers = self.center(a).iter().zip(self.center(b)).enumerate();
-        let squares = centers.map(|(k, (&x, &y))| self.way(x, y, k).powi(2));
+        let squares = centers.map(|(k, (&x, &y))| self.signed_difference(x, y, k).powi(2));
         let spreads = self.axes(a).iter().zip(self.axes(b)).map(|(v, w)| MEAN_ABSOLUTE * (v + w));
         squares.zip(spreads).map(|(square, spread)| (square + spread).sqrt())
     }
@@ -147,7 +147,7 @@ impl Clusters for ClusterCenters {
         }
         for k in 0..self.dim {
             let (x, y) = (self.at[keeps * self.dim + k], self.at[gone * self.dim + k]);
-            let way = self.way(y, x, k);
+            let way = self.signed_difference(y, x, k);
             let center = x + share * way;
             let half = self.halves.as_ref().map_or(f64::INFINITY, |halves| halves[k]);
             self.at[keeps * self.dim + k] = wrapped(center, half);

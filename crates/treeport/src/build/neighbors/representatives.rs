@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use super::Clusters;
 use crate::error::Result;
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::numeric::seed::{generator, mixed};
+use crate::progress::tasks::DISTANCES;
 use crate::progress::{Counter, Progress};
-use crate::seed::{generator, mixed};
-use crate::sets::DisjointSets;
-use crate::steps::DISTANCES;
+use crate::tools::disjoint_sets::DisjointSets;
+use crate::tools::parallel;
 
 /// Largest number of representatives of a cluster.
 const MOST: usize = 4;
@@ -40,9 +40,6 @@ impl<'a> Representatives<'a> {
 
     /// Creates clusters of one node each, linked to its neighbors and nearest nodes; a merged
     /// cluster inherits the links of its parts.
-    ///
-    /// # Errors
-    /// Not enough memory for the labels that give distances; `progress` cancels.
     pub(super) fn on_graph(
         metric: &'a GroundMetric,
         edges: &[(u32, u32, f64)],
@@ -57,7 +54,7 @@ impl<'a> Representatives<'a> {
                 .flat_map(|(v, row)| row.iter().map(move |&(near, _)| (near.min(v), near.max(v)))),
         );
         distinct(&mut linked);
-        let between: Box<dyn Fn(u32, u32) -> f64 + Sync> = match metric.labels(progress)? {
+        let between: Box<dyn Fn(u32, u32) -> f64 + Sync> = match metric.hub_labels(progress)? {
             Some(labels) => Box::new(move |a, b| labels.between(a, b)),
             None => Box::new(|a, b| metric.distance(a as usize, b as usize)),
         };

@@ -6,11 +6,11 @@ use super::merging::{DistanceNoise, MergePlan, grow};
 use super::points::ClusterCenters;
 use super::representatives::Representatives;
 use super::{Clusters, neighbors};
-use crate::binary::BinaryTree;
+use crate::build::binary::BinaryTree;
 use crate::build::{Linkage, linkage};
 use crate::metric::{GroundMetric, PointMetric};
+use crate::numeric::seed::generator;
 use crate::progress::silent;
-use crate::seed::generator;
 use crate::tree::Tree;
 
 use PointMetric::{Cosine, Euclidean, Manhattan, SqEuclidean};
@@ -296,9 +296,9 @@ fn a_matrix_has_a_tree_near_average_linkage() {
 }
 
 #[test]
-fn stopped_work_is_cancelled() {
+fn stopped_work_is_canceled() {
     let metric = points(2, random(2 * 50, 16), Euclidean);
     let stop = |_: &crate::progress::State<'_>| false;
     let stopped: crate::Result<BinaryTree> = neighbors(&metric, None, &stop);
-    assert!(matches!(stopped, Err(crate::Error::Cancelled)));
+    assert!(matches!(stopped, Err(crate::Error::Canceled)));
 }

@@ -39,7 +39,7 @@ pub(super) fn descend(
         ahead = next.iter().zip(&y).map(|(next, y)| next + share * (next - y)).collect();
         (y, momentum) = (next, later);
         if !progress(&State::new(task, done, None)) {
-            return Err(Error::Cancelled);
+            return Err(Error::Canceled);
         }
     }
     Ok(y.iter().zip(&scale).map(|(y, s)| y * s).collect())
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
     use crate::fit::edges::design::Design;
-    use crate::measure::Measures;
+    use crate::measures::Measures;
     use crate::progress::silent;
     use crate::tree::Tree;
 

@@ -11,18 +11,21 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::labelled::Labelled;
-use crate::measure::Measures;
-use crate::parallel;
-use crate::rounding::SURPLUS;
+use crate::labeled::Labeled;
+use crate::measures::Measures;
+use crate::numeric::rounding::SURPLUS;
+use crate::tools::parallel;
 use crate::tree::Tree;
 
-/// Design matrix: rows are samples, columns are nodes of a tree; the root's column is 0.
+/// Design matrix: rows are samples; columns are nodes of a tree or groups of edges.
 pub(super) struct Design {
     rows: usize,
-    parent: Vec<u32>,
+    columns: usize,
     samples: Samples,
 }
+
+/// Group of the edges that do not vary.
+pub(super) const FIXED: u32 = u32::MAX;
 
 enum Samples {
     Paths(Paths),
@@ -39,7 +42,8 @@ enum Samples {
 
 /// Pairs of points.
 struct Paths {
-    paths: Vec<Path>,
+    parent: Vec<u32>,
+    rows: Vec<Path>,
     /// Whether any path contains the edge above a node.
     used: Vec<bool>,
 }
@@ -74,8 +78,7 @@ impl Design {
         Ok(Self::new(tree, pairs.len(), samples))
     }
 
-    /// Creates the design of a sum of several trees: the [`surpluses`](Self::surpluses) of each,
-    /// side by side.
+    /// Creates the design of a sum of trees: their [`surpluses`](Self::surpluses), side by side.
     pub(super) fn several(
         trees: &[Tree],
         measures: &Measures,
@@ -84,49 +87,45 @@ impl Design {
     ) -> Result<Self> {
         let one = |tree: &Tree| Ok(Self::surpluses(tree, measures, pairs, factors)?.densified());
         let designs = parallel::try_map(trees.len(), |k| one(&trees[k]))?;
-        let parent = designs.iter().flat_map(|design| design.parent.iter().copied()).collect();
-        Ok(Self { rows: pairs.len(), parent, samples: Samples::Several(designs) })
+        let columns = designs.iter().map(|design| design.columns).sum();
+        Ok(Self { rows: pairs.len(), columns, samples: Samples::Several(designs) })
     }
 
-    /// Creates the design of a weighted sum of trees in which only the edges in `free` vary, each
-    /// relative to its length. Also returns the contribution of the other edges to each row.
-    pub(super) fn of_some_edges(
+    /// Creates the design of a weighted sum of trees whose edges vary in groups, by one multiplier
+    /// each: a column is the contribution of its edges with their present lengths.
+    ///
+    /// `groups` has the group of every node's edge, or [`FIXED`]. Also returns the contribution of
+    /// fixed edges to each row.
+    pub(super) fn grouped(
         trees: &[Tree],
         weights: &[f64],
-        free: &[Vec<bool>],
-        data: &Labelled,
+        groups: &EdgeGroups,
+        data: &Labeled,
         factors: &[f64],
     ) -> Result<(Self, Vec<f64>)> {
-        let mut fixed = vec![0.0; data.len()];
-        let mut designs = Vec::with_capacity(trees.len());
-        for ((tree, free), weight) in trees.iter().zip(free).zip(weights) {
+        let one = |k: usize| {
+            let (tree, groups) = (&trees[k], &groups.of_tree[k]);
             data.measures().check_points(tree.leaves())?;
-            let factors: Vec<f64> = factors.iter().map(|factor| factor * weight).collect();
-            let samples = imbalances(tree, data.measures(), data.pairs(), &factors);
-            let Samples::Rows { start, entries } = samples else { unreachable!("rows") };
-            let mut kept = (vec![0], Vec::new());
-            for (bounds, fixed) in start.windows(2).zip(&mut fixed) {
-                for &(v, share) in &entries[bounds[0]..bounds[1]] {
-                    let part = share * tree.lengths()[v as usize];
-                    if free[v as usize] {
-                        kept.1.push((v, part));
-                    } else {
-                        *fixed += part;
-                    }
-                }
-                kept.0.push(kept.1.len());
+            let factors: Vec<f64> = factors.iter().map(|factor| factor * weights[k]).collect();
+            Ok(grouped_imbalances(tree, groups, data, &factors))
+        };
+        let parts = parallel::try_map(trees.len(), one)?;
+        let (mut fixed, mut start, mut entries) = (vec![0.0; data.len()], vec![0], Vec::new());
+        for row in 0..data.len() {
+            for part in &parts {
+                entries.extend_from_slice(&part.entries[part.start[row]..part.start[row + 1]]);
+                fixed[row] += part.fixed[row];
             }
-            let samples = Samples::Rows { start: kept.0, entries: kept.1 };
-            designs.push(Self::new(tree, data.len(), samples));
+            start.push(entries.len());
         }
-        let parent = designs.iter().flat_map(|design| design.parent.iter().copied()).collect();
-        Ok((Self { rows: data.len(), parent, samples: Samples::Several(designs) }, fixed))
+        let samples = Samples::Rows { start, entries };
+        let design = Self { rows: data.len(), columns: groups.count, samples };
+        Ok((design.densified(), fixed))
     }
 
-    /// Converts to dense single precision if most entries are nonzero, as for measures on most
-    /// points: a quarter of the memory and many times as fast.
+    /// Converts to dense single precision if most entries are nonzero: many times as fast.
     fn densified(self) -> Self {
-        let columns = self.parent.len();
+        let columns = self.columns;
         match self.samples {
             Samples::Rows { start, entries } if 4 * entries.len() > self.rows * columns => {
                 let mut values = vec![0.0; self.rows * columns];
@@ -141,15 +140,14 @@ impl Design {
         }
     }
 
-    /// Returns the number of nodes of all trees.
     pub(super) fn columns(&self) -> usize {
-        self.parent.len()
+        self.columns
     }
 
     /// Returns the bytes of the stored entries.
     pub(super) fn bytes(&self) -> usize {
         match &self.samples {
-            Samples::Paths(Paths { paths, .. }) => size_of_val(&paths[..]),
+            Samples::Paths(Paths { rows, .. }) => size_of_val(&rows[..]),
             Samples::Rows { entries, .. } => size_of_val(&entries[..]),
             Samples::Dense(values) => size_of_val(&values[..]),
             Samples::Several(designs) => designs.iter().map(Self::bytes).sum(),
@@ -157,23 +155,18 @@ impl Design {
     }
 
     fn new(tree: &Tree, rows: usize, samples: Samples) -> Self {
-        Self { rows, parent: tree.parents().to_vec(), samples }
+        Self { rows, columns: tree.nodes(), samples }
     }
 
-    fn root(&self) -> usize {
-        self.parent.len() - 1
-    }
-
-    /// Computes A·x.
     pub(super) fn apply(&self, x: &[f64]) -> Vec<f64> {
         match &self.samples {
-            Samples::Paths(Paths { paths, used }) => {
+            Samples::Paths(Paths { parent, rows: paths, used }) => {
                 let mut height = vec![0.0; x.len()];
-                for v in (0..self.root()).rev() {
+                for v in (0..x.len() - 1).rev() {
                     // Heights restart at an edge that no path uses, so long edges without samples
                     // cost no digits.
                     if used[v] {
-                        height[v] = height[self.parent[v] as usize] + x[v];
+                        height[v] = height[parent[v] as usize] + x[v];
                     }
                 }
                 let at = |v: u32| height[v as usize];
@@ -203,7 +196,6 @@ impl Design {
         }
     }
 
-    /// Computes Aᵀ·r.
     pub(super) fn transpose(&self, r: &[f64]) -> Vec<f64> {
         self.transpose_of(r, |share| share)
     }
@@ -213,25 +205,26 @@ impl Design {
     /// If no pair has its lowest common ancestor at a node, the node's edge is on exactly the paths
     /// of the edges below it: their common length can move to the one edge above.
     pub(super) fn lift(&self, x: &mut [f64]) {
-        let Samples::Paths(Paths { paths, used }) = &self.samples else { return };
+        let Samples::Paths(Paths { parent, rows: paths, used }) = &self.samples else { return };
+        let root = x.len() - 1;
         let mut met = vec![false; x.len()];
         for path in paths {
             met[path.lca as usize] = true;
         }
         let mut shared = vec![f64::INFINITY; x.len()];
         // Children come before parents: when v is reached, all nodes below it are done.
-        for v in 0..self.root() {
+        for v in 0..root {
             if !met[v] && shared[v].is_finite() {
                 x[v] += shared[v];
             }
-            let p = self.parent[v] as usize;
+            let p = parent[v] as usize;
             if used[v] {
                 shared[p] = shared[p].min(x[v]);
             }
         }
-        for v in 0..self.root() {
-            let p = self.parent[v] as usize;
-            if used[v] && !met[p] && p != self.root() {
+        for v in 0..root {
+            let p = parent[v] as usize;
+            if used[v] && !met[p] && p != root {
                 x[v] -= shared[p];
             }
         }
@@ -243,9 +236,8 @@ impl Design {
             return designs.iter().flat_map(Self::squares).collect();
         }
         let mut sums = self.transpose_of(&vec![1.0; self.rows], |share| share * share);
-        if let Samples::Paths(Paths { paths, used }) = &self.samples {
-            // Cancellation leaves rounding errors, but a used edge has at least the path with the
-            // smallest factor.
+        if let Samples::Paths(Paths { rows: paths, used, .. }) = &self.samples {
+            // Cancellation leaves rounding errors; a used edge has at least the smallest factor.
             let least = paths.iter().map(|path| path.factor.powi(2)).fold(f64::INFINITY, f64::min);
             for (sum, used) in sums.iter_mut().zip(used) {
                 *sum = if *used { sum.max(least) } else { 0.0 };
@@ -259,18 +251,21 @@ impl Design {
         if let Samples::Several(designs) = &self.samples {
             return parallel::map(designs.len(), |k| designs[k].transpose_of(r, of)).concat();
         }
-        let mut sums = vec![0.0; self.parent.len()];
+        let mut sums = vec![0.0; self.columns];
         match &self.samples {
-            Samples::Paths(Paths { paths, .. }) => {
+            Samples::Paths(Paths { parent, rows: paths, .. }) => {
                 for (r, &Path { ends: [i, j], lca, factor }) in r.iter().zip(paths) {
                     let r = r * of(factor);
                     sums[i as usize] += r;
                     sums[j as usize] += r;
                     sums[lca as usize] -= 2.0 * r;
                 }
-                for v in 0..self.root() {
-                    sums[self.parent[v] as usize] += sums[v];
+                let root = sums.len() - 1;
+                for v in 0..root {
+                    sums[parent[v] as usize] += sums[v];
                 }
+                // At the root everything cancels up to rounding.
+                sums[root] = 0.0;
             }
             Samples::Rows { start, entries } => {
                 for (r, bounds) in r.iter().zip(start.windows(2)) {
@@ -287,8 +282,6 @@ impl Design {
             }
             Samples::Several(_) => unreachable!("each tree has its own sums"),
         }
-        // At the root everything cancels up to rounding.
-        sums[self.root()] = 0.0;
         sums
     }
 }
@@ -312,7 +305,7 @@ fn columns(designs: &[Design]) -> Vec<Range<usize>> {
     let mut end = 0;
     let next = |design: &Design| {
         let begin = end;
-        end += design.parent.len();
+        end += design.columns;
         begin..end
     };
     designs.iter().map(next).collect()
@@ -340,7 +333,8 @@ fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths 
     for v in 0..tree.root() {
         count[tree.parents()[v] as usize] += count[v];
     }
-    Paths { used: count.iter().map(|&count| count > 0).collect(), paths }
+    let used = count.iter().map(|&count| count > 0).collect();
+    Paths { parent: tree.parents().to_vec(), rows: paths, used }
 }
 
 /// Returns the points of pairs of single-point measures, with the coefficient of the edges between
@@ -360,6 +354,75 @@ fn single_points<'a>(
     })
 }
 
+/// Groups of edges above consecutive nodes of some trees, with one multiplier each.
+#[derive(Clone, Debug, Default)]
+pub(in crate::fit) struct EdgeGroups {
+    /// Number of groups.
+    pub(in crate::fit) count: usize,
+    /// Group of the edge above every node of each tree, or [`FIXED`].
+    pub(in crate::fit) of_tree: Vec<Vec<u32>>,
+}
+
+impl EdgeGroups {
+    /// Adds a tree whose edges of length above 0 are in at most `parts` groups of equal size.
+    pub(in crate::fit) fn add(&mut self, tree: &Tree, parts: usize) {
+        let edges = tree.lengths().iter().filter(|length| **length > 0.0).count();
+        let (first, parts) = (self.count, parts.min(edges));
+        let mut edge = 0;
+        let group = |length: &f64| {
+            if *length == 0.0 {
+                return FIXED;
+            }
+            edge += 1;
+            (first + (edge - 1) * parts / edges) as u32
+        };
+        self.of_tree.push(tree.lengths().iter().map(group).collect());
+        self.count += parts;
+    }
+
+    /// Returns the trees with the edges of each group multiplied; fixed edges keep their bits.
+    pub(super) fn multiplied(&self, trees: &[Tree], by: &[f64]) -> Result<Vec<Tree>> {
+        let one = |(tree, groups): (&Tree, &Vec<u32>)| {
+            let length = |(length, &group): (&f64, &u32)| match group {
+                FIXED => *length,
+                _ => length * by[group as usize],
+            };
+            tree.with_lengths(tree.lengths().iter().zip(groups).map(length).collect())
+        };
+        trees.iter().zip(&self.of_tree).map(one).collect()
+    }
+}
+
+/// Rows of one tree whose edges vary in groups.
+#[derive(Default)]
+struct GroupedRows {
+    start: Vec<usize>,
+    entries: Vec<(u32, f64)>,
+    /// Contribution of fixed edges to each row.
+    fixed: Vec<f64>,
+}
+
+/// Computes the contribution of each group of edges of a tree to each labeled distance.
+fn grouped_imbalances(tree: &Tree, groups: &[u32], data: &Labeled, factors: &[f64]) -> GroupedRows {
+    let mut rows = GroupedRows { start: vec![0], ..GroupedRows::default() };
+    let length = tree.lengths();
+    each_imbalance(tree, data.measures(), data.pairs(), |row, surpluses| {
+        let (first, mut fixed) = (rows.entries.len(), 0.0);
+        for &(v, surplus) in surpluses {
+            let (group, part) = (groups[v as usize], factors[row] * surplus * length[v as usize]);
+            match rows.entries[first..].last_mut() {
+                _ if group == FIXED => fixed += part,
+                // Edges of a group are consecutive nodes.
+                Some((last, sum)) if *last == group => *sum += part,
+                _ => rows.entries.push((group, part)),
+            }
+        }
+        rows.fixed.push(fixed);
+        rows.start.push(rows.entries.len());
+    });
+    rows
+}
+
 /// Computes the nonzero surplus of mass below every node, for pairs of measures.
 fn imbalances(
     tree: &Tree,
@@ -368,11 +431,25 @@ fn imbalances(
     factors: &[f64],
 ) -> Samples {
     let (mut start, mut entries) = (vec![0], Vec::new());
+    each_imbalance(tree, measures, pairs, |row, surpluses| {
+        entries.extend(surpluses.iter().map(|&(v, surplus)| (v, factors[row] * surplus)));
+        start.push(entries.len());
+    });
+    Samples::Rows { start, entries }
+}
+
+/// Calls `visit` for each pair with the nodes below which masses differ, and by how much.
+fn each_imbalance(
+    tree: &Tree,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    mut visit: impl FnMut(usize, &[(u32, f64)]),
+) {
     let mut surplus = vec![0.0; tree.nodes()];
     let mut met = vec![false; tree.nodes()];
     met[tree.root()] = true;
-    let mut touched: Vec<usize> = Vec::new();
-    for (&(i, j), factor) in pairs.iter().zip(factors) {
+    let (mut touched, mut found): (Vec<usize>, _) = (Vec::new(), Vec::new());
+    for (k, &(i, j)) in pairs.iter().enumerate() {
         for (row, sign) in [(i, 1.0), (j, -1.0)] {
             for (point, mass) in measures.row(row).iter() {
                 surplus[point] += sign * mass;
@@ -387,15 +464,16 @@ fn imbalances(
         // Children come before parents.
         touched.sort_unstable();
         let least = SURPLUS * measures.row(i).total();
+        found.clear();
         for v in touched.drain(..) {
             met[v] = false;
             let below = std::mem::take(&mut surplus[v]);
             surplus[tree.parents()[v] as usize] += below;
             if below.abs() > least {
-                entries.push((v as u32, factor * below.abs()));
+                found.push((v as u32, below.abs()));
             }
         }
-        start.push(entries.len());
+        surplus[tree.root()] = 0.0;
+        visit(k, &found);
     }
-    Samples::Rows { start, entries }
 }

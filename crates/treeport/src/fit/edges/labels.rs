@@ -7,14 +7,14 @@
 
 use std::slice::from_ref;
 
-use super::design::Design;
+use super::design::{Design, EdgeGroups};
 use super::points::{EdgeOptions, FittedEdges};
 use super::solver::{BoundedLeastSquares, Solved, solve};
 use crate::error::Result;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::learn::Loss;
+use crate::progress::tasks::EDGES;
 use crate::progress::{Progress, silent};
-use crate::steps::EDGES;
 use crate::tree::Tree;
 
 /// Candidate shrinkages, from almost no change to almost no shrinkage.
@@ -37,14 +37,14 @@ const HELD_OUT: f64 = 0.25;
 ///
 /// # Errors
 /// Labels that are all 0; measures on other points; invalid options;
-/// [`Error::Cancelled`](crate::Error::Cancelled).
+/// [`Error::Canceled`](crate::Error::Canceled).
 ///
 /// # Complexity
 /// O(entries) per iteration, for the nodes above the points of each pair, and as much memory; for
 /// measures on single points O(pairs + nodes).
 pub fn fit_labels(
     tree: &Tree,
-    data: &Labelled,
+    data: &Labeled,
     options: &EdgeOptions,
     progress: &Progress<'_>,
 ) -> Result<FittedEdges> {
@@ -55,7 +55,7 @@ pub fn fit_labels(
 pub(in crate::fit) fn fit_labels_as(
     task: &'static str,
     tree: &Tree,
-    data: &Labelled,
+    data: &Labeled,
     options: &EdgeOptions,
     progress: &Progress<'_>,
 ) -> Result<FittedEdges> {
@@ -67,17 +67,16 @@ pub(in crate::fit) fn fit_labels_as(
         let parts = data.split(HELD_OUT, options.seed);
         choose_shrinkage(tree, &parts, options, (task, progress))?.1
     };
-    let problem = LabelFit::new(from_ref(tree), data)?;
+    let problem = LabelFit::new(from_ref(tree), None, data)?;
     let solved = problem.solve(shrinkage, &problem.towards, options, (task, progress))?;
     let tree = problem.with_edges(&solved.x)?.remove(0);
     Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
 }
 
-/// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the tree
-/// with these edges, and the shrinkage.
+/// Fits edges with the shrinkage that held-out labels choose; returns tree and shrinkage.
 pub(in crate::fit) fn choose_shrinkage(
     tree: &Tree,
-    parts: &(Labelled, Labelled),
+    parts: &(Labeled, Labeled),
     options: &EdgeOptions,
     progress: (&'static str, &Progress<'_>),
 ) -> Result<(Tree, f64)> {
@@ -85,15 +84,15 @@ pub(in crate::fit) fn choose_shrinkage(
     let tolerance = options.tolerance.max(1e-5);
     let max_iterations = options.max_iterations.min(MOST_ITERATIONS);
     let rough = EdgeOptions { tolerance, max_iterations, ..options.clone() };
-    let problem = LabelFit::new(from_ref(tree), &parts.0)?;
+    let problem = LabelFit::new(from_ref(tree), None, &parts.0)?;
     let solve =
         |shrinkage: f64, edges: &[f64]| Ok(problem.solve(shrinkage, edges, &rough, progress)?.x);
     let (mut trees, shrinkage) = problem.choose(&TRIED, parts, solve)?;
     Ok((trees.remove(0), shrinkage))
 }
 
-/// Computes the mean distances of several trees for the labelled pairs.
-fn means(trees: &[Tree], data: &Labelled) -> Result<Vec<f64>> {
+/// Computes the mean distances of several trees for the labeled pairs.
+fn means(trees: &[Tree], data: &Labeled) -> Result<Vec<f64>> {
     let one = |tree: &Tree| tree.pairs(data.measures(), data.pairs(), &silent);
     let all = trees.iter().map(one).collect::<Result<Vec<_>>>()?;
     let mean = |p: usize| all.iter().map(|of| of[p]).sum::<f64>() / trees.len() as f64;
@@ -113,49 +112,64 @@ fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
     errors.sum()
 }
 
-/// Least squares problem of [`fit_labels`] for any shrinkage, for the mean of one or more trees;
-/// not all labels are 0.
+/// Least squares problem of [`fit_labels`] for any shrinkage and one or more trees.
 pub(super) struct LabelFit<'a> {
     trees: &'a [Tree],
+    /// Groups of edges with one multiplier each; without, every edge has its own length.
+    groups: Option<&'a EdgeGroups>,
     design: Design,
     target: Vec<f64>,
-    /// Edge lengths of the trees, one tree after the other, rescaled to the labels.
+    /// Edge lengths of all trees, or multipliers of the groups, rescaled to the labels.
     towards: Vec<f64>,
     /// Sum of all squared coefficients.
     squares: f64,
-    /// Unit of the edge lengths.
+    /// Unit of the edge lengths or multipliers.
     unit: f64,
 }
 
 impl<'a> LabelFit<'a> {
-    pub(super) fn new(trees: &'a [Tree], data: &Labelled) -> Result<Self> {
+    pub(super) fn new(
+        trees: &'a [Tree],
+        groups: Option<&'a EdgeGroups>,
+        data: &Labeled,
+    ) -> Result<Self> {
         let measures = data.measures();
         let factor = data.factor(&means(trees, data)?);
         let largest = data.distances().iter().copied().fold(0.0, f64::max);
         let largest = if largest > 0.0 { largest } else { 1.0 };
+        let importance = Loss::Relative.importance(data.distances());
+        let count = trees.len() as f64;
+        let factors =
+            |unit: f64| importance.iter().map(|w| w.sqrt() / unit / count).collect::<Vec<_>>();
+        let target = data.distances().iter().zip(&importance).map(|(d, w)| d / largest * w.sqrt());
+        let target = target.collect();
+        if let Some(groups) = groups {
+            let ones = vec![1.0; trees.len()];
+            // Multipliers near `factor`, whose unit is 1; coefficients are shares of a label.
+            let (design, _) = Design::grouped(trees, &ones, groups, data, &factors(largest))?;
+            let (towards, squares) = (vec![factor; groups.count], design.squares().iter().sum());
+            let (groups, unit) = (Some(groups), 1.0);
+            return Ok(Self { trees, groups, design, target, towards, squares, unit });
+        }
         let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
         // Lengths in units of label/mass, so that coefficients and targets are near 1.
         let unit = largest / mass;
-        let importance = Loss::Relative.importance(data.distances());
-        let count = trees.len() as f64;
-        let factors: Vec<f64> = importance.iter().map(|w| w.sqrt() / mass / count).collect();
+        let factors = factors(mass);
         let design = match trees {
             [tree] => Design::surpluses(tree, measures, data.pairs(), &factors)?,
             _ => Design::several(trees, measures, data.pairs(), &factors)?,
         };
-        let target = data.distances().iter().zip(&importance).map(|(d, w)| d / largest * w.sqrt());
         let lengths = trees.iter().flat_map(Tree::lengths);
         let towards = lengths.map(|l| l * factor / unit).collect();
         let squares = design.squares().iter().sum();
-        Ok(Self { trees, target: target.collect(), towards, squares, unit, design })
+        Ok(Self { trees, groups, design, target, towards, squares, unit })
     }
 
-    /// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the
-    /// trees with these edges, and the shrinkage. `solve` is called with a shrinkage and a start.
+    /// Chooses the shrinkage by held-out labels; `solve` is called with a shrinkage and a start.
     pub(super) fn choose(
         &self,
         tried: &[f64],
-        (train, held_out): &(Labelled, Labelled),
+        (train, held_out): &(Labeled, Labeled),
         solve: impl Fn(f64, &[f64]) -> Result<Vec<f64>>,
     ) -> Result<(Vec<Tree>, f64)> {
         let judge = if held_out.is_empty() { train } else { held_out };
@@ -210,6 +224,9 @@ impl<'a> LabelFit<'a> {
 
     /// Returns the trees with other edge lengths.
     pub(super) fn with_edges(&self, edges: &[f64]) -> Result<Vec<Tree>> {
+        if let Some(groups) = self.groups {
+            return groups.multiplied(self.trees, edges);
+        }
         let mut rest = edges;
         let next = |tree: &Tree| {
             let (own, others) = rest.split_at(tree.nodes());

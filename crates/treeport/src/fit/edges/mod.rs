@@ -12,6 +12,7 @@ mod points;
 mod solver;
 mod together;
 
+pub(super) use design::EdgeGroups;
 pub use labels::fit_labels;
 pub(super) use labels::{choose_shrinkage, fit_labels_as};
 pub(crate) use new_edges::fit_new_edges;

@@ -1,12 +1,12 @@
 //! Lengths of the edges of new leaves, in trees whose other edges are fixed.
 
-use super::design::Design;
+use super::design::{Design, EdgeGroups, FIXED};
 use super::points::EdgeOptions;
 use super::solver::{BoundedLeastSquares, solve};
 use crate::error::Result;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::progress::Progress;
-use crate::steps::EDGES;
+use crate::progress::tasks::EDGES;
 use crate::tree::Tree;
 
 /// Strength of the shrinkage towards the start; at 1 it outweighs all labels together.
@@ -36,14 +36,14 @@ pub(crate) fn fit_new_edges(
     trees: &[Tree],
     weights: &[f64],
     old: usize,
-    data: &Labelled,
+    data: &Labeled,
     progress: &Progress<'_>,
 ) -> Result<Vec<Tree>> {
     let largest = data.distances().iter().copied().fold(0.0, f64::max);
     let inverse = |&label: &f64| if label > LEAST_LABEL * largest { label.recip() } else { 0.0 };
     let factors: Vec<f64> = data.distances().iter().map(inverse).collect();
-    let free: Vec<Vec<bool>> = trees.iter().map(|tree| new_edges(tree, old)).collect();
-    let (design, fixed) = Design::of_some_edges(trees, weights, &free, data, &factors)?;
+    let groups = each_alone(trees, old);
+    let (design, fixed) = Design::grouped(trees, weights, &groups, data, &factors)?;
     let target: Vec<f64> = data
         .distances()
         .iter()
@@ -65,15 +65,20 @@ pub(crate) fn fit_new_edges(
     };
     let options = EdgeOptions { tolerance: 1e-4, max_iterations: 200, ..EdgeOptions::default() };
     let solved = solve(&problem, &towards, &options, (EDGES, progress))?;
-    let mut first = 0;
-    let refitted = |(tree, free): (&Tree, &Vec<bool>)| {
-        let found = &solved.x[first..first + tree.nodes()];
-        first += tree.nodes();
-        let length =
-            |v: usize| if free[v] { found[v] * tree.lengths()[v] } else { tree.lengths()[v] };
-        tree.with_lengths((0..tree.nodes()).map(length).collect())
+    groups.multiplied(trees, &solved.x)
+}
+
+/// Makes every new edge a group of its own; all others are fixed.
+fn each_alone(trees: &[Tree], old: usize) -> EdgeGroups {
+    let mut count = 0;
+    let mut next = |free: bool| {
+        count += u32::from(free);
+        if free { count - 1 } else { FIXED }
     };
-    trees.iter().zip(&free).map(refitted).collect()
+    let of_tree =
+        trees.iter().map(|tree| new_edges(tree, old).into_iter().map(&mut next).collect());
+    let of_tree = of_tree.collect();
+    EdgeGroups { count: count as usize, of_tree }
 }
 
 /// Returns the factor of new edges that minimizes the squared residual.
@@ -83,8 +88,7 @@ fn one_factor(found: &[f64], missing: &[f64]) -> f64 {
     if squares > 0.0 { (product / squares).clamp(FACTORS[0], FACTORS[1]) } else { 1.0 }
 }
 
-/// Returns whether each edge has a positive length, and only new leaves below. Edges of length 0
-/// belong to copies of points.
+/// Returns whether each edge has a positive length and only new leaves below.
 fn new_edges(tree: &Tree, old: usize) -> Vec<bool> {
     let mut free: Vec<bool> = (0..tree.nodes()).map(|v| v >= old).collect();
     for v in 0..tree.root() {
@@ -98,7 +102,7 @@ fn new_edges(tree: &Tree, old: usize) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Measures;
+    use crate::measures::Measures;
     use crate::progress::silent;
 
     #[test]
@@ -118,7 +122,7 @@ mod tests {
         let measures = Measures::unit_masses(4, 0..4).unwrap();
         let pairs = vec![(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
         let labels = pairs.iter().map(|&(i, j)| truth.leaf_distance(i, j)).collect();
-        let data = Labelled::new(&measures, pairs, labels).unwrap();
+        let data = Labeled::new(&measures, pairs, labels).unwrap();
         let trees = [tree.clone(), tree.clone()];
         let fitted = fit_new_edges(&trees, &[0.5, 0.5], 2, &data, &silent).unwrap();
         for found in &fitted {

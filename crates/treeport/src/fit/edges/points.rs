@@ -19,18 +19,17 @@
 use super::design::Design;
 use super::solver::{BoundedLeastSquares, solve};
 use crate::error::{Error, Result};
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::metric::GroundMetric;
-use crate::option_range::OptionRange;
 use crate::progress::Progress;
-use crate::steps::POINTS;
+use crate::progress::tasks::POINTS;
+use crate::tools::option_range::OptionRange;
 use crate::tree::Tree;
 
 /// Options of [`fit_points`] and [`fit_labels`](super::fit_labels).
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeOptions {
-    /// Price λ of length, for distances divided by their maximum; 0 is plain non-negative least
-    /// squares (default: 10⁻³).
+    /// Price λ of length for distances divided by their maximum; 0 for plain least squares (10⁻³).
     pub lambda: f64,
     /// Number of pairs of points to draw (default: 100,000; all pairs if there are fewer).
     pub pairs: usize,
@@ -53,7 +52,6 @@ impl Default for EdgeOptions {
 }
 
 impl EdgeOptions {
-    /// Default options.
     pub(crate) const DEFAULT: Self = Self {
         lambda: 1e-3,
         pairs: 100_000,
@@ -89,7 +87,7 @@ pub struct FittedEdges {
 /// An edge that no sampled pair uses has length 0. `progress` counts iterations.
 ///
 /// # Errors
-/// A tree over another number of points; invalid options; [`Error::Cancelled`].
+/// A tree over another number of points; invalid options; [`Error::Canceled`].
 ///
 /// # Complexity
 /// O(pairs + nodes) per iteration; some hundred iterations for N in the thousands.
@@ -120,7 +118,7 @@ pub fn fit_points(
     if metric.points() < 2 {
         return nowhere();
     }
-    let data = Labelled::of_points(metric, options.pairs, options.seed)?;
+    let data = Labeled::of_points(metric, options.pairs, options.seed)?;
     let unit = data.distances().iter().copied().fold(0.0, f64::max);
     if unit == 0.0 {
         return nowhere();

@@ -28,8 +28,7 @@ pub(super) struct BoundedLeastSquares<'a> {
 }
 
 impl BoundedLeastSquares<'_> {
-    /// Returns the reciprocal norm of each column; 0 if no sample uses the edge, which then stays
-    /// 0.
+    /// Returns the reciprocal norm of each column; 0 if no sample uses the edge.
     pub(super) fn scale(&self) -> Vec<f64> {
         let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
         self.design.squares().iter().map(|c| inverse(c + self.shrinkage)).collect()
@@ -116,7 +115,7 @@ pub(super) fn solve(
         if iterations % REFRESH == 0 {
             state.remove_rounding();
             if !progress(&State::new(task, iterations, None)) {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
         }
     }
@@ -153,8 +152,7 @@ impl<'a> SolverState<'a> {
         self.y.iter().zip(&self.scale).map(|(y, s)| y * s).collect()
     }
 
-    /// Removes rounding errors, and shortens the tree where only λ determines lengths: directions
-    /// without curvature concern hundreds of edges, and each would take an iteration.
+    /// Removes rounding errors, and shortens the tree where only λ determines lengths.
     fn remove_rounding(&mut self) {
         if self.problem.lambda > 0.0 && self.problem.shrinkage == 0.0 {
             let mut x = self.x();
@@ -220,7 +218,7 @@ impl<'a> SolverState<'a> {
         self.direction = self.free();
     }
 
-    /// Takes a conjugate gradient step, cut off and then projected where an edge reaches 0.
+    /// Supports a conjugate gradient step, cut off and then projected where an edge reaches 0.
     fn conjugate(&mut self) {
         let direction = std::mem::take(&mut self.direction);
         let product = self.problem.curvature(&direction, &self.scale);

@@ -6,18 +6,27 @@
 //! where both were equal.
 
 use super::accelerated::descend;
+use super::design::EdgeGroups;
 use super::labels::LabelFit;
 use super::points::EdgeOptions;
 use crate::error::Result;
-use crate::forest::Forest;
-use crate::labelled::Labelled;
+use crate::labeled::Labeled;
 use crate::memory;
+use crate::model::forest::Forest;
 use crate::progress::Progress;
-use crate::steps::EDGES;
+use crate::progress::tasks::EDGES;
 use crate::tree::Tree;
 
-/// Candidate shrinkages, from strong to weak.
-const TRIED: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
+/// Candidate shrinkages of lengths, from strong to weak.
+const OF_LENGTHS: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
+
+/// Candidate shrinkages of multipliers.
+const OF_MULTIPLIERS: [f64; 5] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6];
+
+/// Returns the candidate shrinkages.
+fn tried(groups: Option<&EdgeGroups>) -> &'static [f64] {
+    if groups.is_some() { &OF_MULTIPLIERS } else { &OF_LENGTHS }
+}
 
 /// Steps per shrinkage.
 const STEPS: usize = 40;
@@ -40,7 +49,7 @@ const HELD_OUT: f64 = 0.2;
 ///
 /// # Errors
 /// Labels that are all 0; measures on other points; invalid options; too little memory;
-/// [`Error::Cancelled`](crate::Error::Cancelled).
+/// [`Error::Canceled`](crate::Error::Canceled).
 ///
 /// # Complexity
 /// O(trees · entries) per iteration, for the nodes above the points of each pair, and as much
@@ -49,12 +58,12 @@ const HELD_OUT: f64 = 0.2;
 /// # Example
 /// ```
 /// use treeport::fit::{EdgeOptions, fit_together};
-/// use treeport::{Forest, GroundMetric, Labelled, PointMetric, Tree, silent};
+/// use treeport::{Forest, GroundMetric, Labeled, PointMetric, Tree, silent};
 /// // Neither tree alone can represent all three distances; their mean can.
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0], PointMetric::Euclidean)?;
 /// let left = Tree::from_newick("((a:1,b:1):1,c:2);")?;
 /// let right = Tree::from_newick("(a:2,(b:1,c:1):1);")?;
-/// let data = Labelled::of_points(&metric, 3, 0)?;
+/// let data = Labeled::of_points(&metric, 3, 0)?;
 /// let options = EdgeOptions { shrinkage: Some(1e-6), ..EdgeOptions::default() };
 /// let forest = Forest::uniform(vec![left, right])?;
 /// let fitted = fit_together(&forest, &data, &options, &silent)?;
@@ -64,7 +73,7 @@ const HELD_OUT: f64 = 0.2;
 /// ```
 pub fn fit_together(
     forest: &Forest,
-    data: &Labelled,
+    data: &Labeled,
     options: &EdgeOptions,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
@@ -76,37 +85,40 @@ pub fn fit_together(
         shrinkage
     } else {
         let parts = data.split(HELD_OUT, options.seed);
-        choose_together(&forest, &parts, progress)?.1
+        choose_together(&forest, None, &parts, progress)?.1
     };
-    fit_together_at(&forest, shrinkage, data, progress)
+    fit_together_at(&forest, None, shrinkage, data, progress)
 }
 
 /// Chooses the shrinkage whose edges have the smallest error on held-out labels; returns the
-/// equally weighted forest with these edges, and the shrinkage.
+/// equally weighted forest with these edges, and the shrinkage. With groups, a group of edges has
+/// one multiplier, which is shrunk towards 1 (times the factor of the labels).
 pub(in crate::fit) fn choose_together(
     forest: &Forest,
-    (train, held_out): &(Labelled, Labelled),
+    groups: Option<&EdgeGroups>,
+    (train, held_out): &(Labeled, Labeled),
     progress: &Progress<'_>,
 ) -> Result<(Forest, f64)> {
-    let parts = (affordable(forest, train)?, held_out.clone());
-    let problem = LabelFit::new(forest.trees(), &parts.0)?;
+    let parts = (affordable(forest, groups, train)?, held_out.clone());
+    let problem = LabelFit::new(forest.trees(), groups, &parts.0)?;
     let solve = |shrinkage: f64, edges: &[f64]| {
         descend(&problem.problem(shrinkage), edges, STEPS, (EDGES, progress))
     };
-    let (trees, shrinkage) = problem.choose(&TRIED, &parts, solve)?;
+    let (trees, shrinkage) = problem.choose(tried(groups), &parts, solve)?;
     Ok((Forest::uniform(trees)?, shrinkage))
 }
 
 /// Fits the edges with the given shrinkage; trees get equal weights.
 pub(in crate::fit) fn fit_together_at(
     forest: &Forest,
+    groups: Option<&EdgeGroups>,
     shrinkage: f64,
-    data: &Labelled,
+    data: &Labeled,
     progress: &Progress<'_>,
 ) -> Result<Forest> {
-    let data = affordable(forest, data)?;
-    let stronger = TRIED.into_iter().filter(|&tried| tried > shrinkage);
-    let problem = LabelFit::new(forest.trees(), &data)?;
+    let data = affordable(forest, groups, data)?;
+    let stronger = tried(groups).iter().copied().filter(|&tried| tried > shrinkage);
+    let problem = LabelFit::new(forest.trees(), groups, &data)?;
     let mut edges = problem.towards().to_vec();
     for shrinkage in stronger.chain([shrinkage]) {
         edges = descend(&problem.problem(shrinkage), &edges, STEPS, (EDGES, progress))?;
@@ -123,9 +135,9 @@ fn with_equal_weights(forest: &Forest) -> Result<Forest> {
 }
 
 /// Returns as many of the labels as [`MOST_BYTES`] permits, estimated from a few of them.
-fn affordable(forest: &Forest, data: &Labelled) -> Result<Labelled> {
+fn affordable(forest: &Forest, groups: Option<&EdgeGroups>, data: &Labeled) -> Result<Labeled> {
     let few = data.some(16);
-    let each = LabelFit::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);
+    let each = LabelFit::new(forest.trees(), groups, &few)?.bytes().div_ceil(few.len()).max(1);
     let some = data.some((MOST_BYTES / each).max(1));
     let step = format_args!("edges of {} trees fitted together", forest.trees().len());
     memory::check(step, (some.len() * each) as u64, "give it fewer trees or fewer pairs")?;

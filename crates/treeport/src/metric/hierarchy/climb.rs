@@ -10,7 +10,7 @@ use super::Hierarchy;
 use crate::metric::graph::Heap;
 
 /// Positions reached by an upward search with their distances, lowest first.
-type Label = Vec<(u32, f64)>;
+type UpwardDistances = Vec<(u32, f64)>;
 
 /// Workspace of upward searches; `distance` is infinite between them.
 #[derive(Default)]
@@ -53,11 +53,8 @@ impl Hierarchy {
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Computes the distances of the given pairs, in parallel; a run of pairs with the same first
-    /// node needs one upward search from it.
-    ///
-    /// # Complexity
-    /// One upward search from each second node: a few hundred nodes of a road network.
+    /// Computes the distances of the given pairs, in parallel: one upward search from each second
+    /// node, and from the first node of each run.
     pub(in crate::metric) fn pairs(&self, pairs: &[(usize, usize)]) -> Vec<f64> {
         let mut out = vec![0.0; pairs.len()];
         let chunks = pairs.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK));
@@ -94,10 +91,9 @@ impl<'a> Climber<'a> {
         }
     }
 
-    /// Runs an upward search, in increasing order of positions, so that each distance is final when
-    /// it is read.
-    fn climb(&mut self, node: usize) -> Label {
-        let mut label = Label::new();
+    /// Runs an upward search in increasing order of positions: each distance read is final.
+    fn climb(&mut self, node: usize) -> UpwardDistances {
+        let mut label = UpwardDistances::new();
         let first = self.hierarchy.position(node as u32);
         let Workspace { distance, queue, .. } = &mut self.workspace;
         distance[first as usize] = 0.0;
@@ -123,7 +119,7 @@ impl<'a> Climber<'a> {
     }
 
     /// Extends a label from where it enters the core to all of the core.
-    fn cross_core(&mut self, label: &mut Label) {
+    fn cross_core(&mut self, label: &mut UpwardDistances) {
         let outside = label.partition_point(|entry| (entry.0 as usize) < self.hierarchy.core);
         if outside == label.len() {
             return;

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::error::Result;
-use crate::metric::graph::Heap;
+use crate::metric::graph::{Heap, pop_nearest};
 use crate::progress::Counter;
 
 /// An arc to a neighbor that represents some number of edges of the graph.
@@ -54,9 +54,6 @@ struct WitnessSearch {
 
 impl Contraction {
     /// Contracts nodes until the rest, the core, is so dense that contraction does not pay off.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `counter`, which counts nodes, cancels.
     pub(super) fn new(
         nodes: usize,
         edges: &[(u32, u32, f64)],
@@ -133,16 +130,14 @@ impl Contraction {
         Ok(())
     }
 
-    /// Returns whether some nodes have so many neighbors that repeated scans of them take longer
-    /// than the searches that a hierarchy saves: stars, social networks.
+    /// Returns whether scans of hubs would take longer than the searches that they save.
     fn has_hubs(&self) -> bool {
         let squares = |list: &Vec<Link>| (list.len() as u64).saturating_mul(list.len() as u64);
         let all: u64 = self.links.iter().map(squares).fold(0, u64::saturating_add);
         all > MOST_SQUARES * (self.links.len() + self.remaining) as u64
     }
 
-    /// Computes the priority of a node (small ones go first) and the shortcuts that its contraction
-    /// needs now.
+    /// Computes the priority of a node (small ones go first) and the shortcuts it needs now.
     fn priority(&mut self, v: u32, shortcuts: &mut Vec<Shortcut>) -> u64 {
         shortcuts.clear();
         let links = std::mem::take(&mut self.links[v as usize]);
@@ -215,19 +210,15 @@ impl Contraction {
 impl WitnessSearch {
     /// Searches witness paths that avoid `v`, up to length `farthest` and [`MOST_SETTLED`] nodes.
     fn find_witnesses(&mut self, v: u32, from: u32, farthest: f64, links: &[Vec<Link>]) {
-        self.reach(from, 0.0);
+        self.decrease(from, 0.0);
         let mut settled = 0;
-        while let Some(Reverse((bits, node))) = self.heap.pop() {
-            let here = f64::from_bits(bits);
-            if here > self.distance[node as usize] {
-                continue;
-            }
+        while let Some((node, here)) = pop_nearest(&mut self.heap, &self.distance) {
             settled += 1;
-            for link in &links[node as usize] {
+            for link in &links[node] {
                 let through = here + link.length;
                 if link.to != v && through <= farthest && through < self.distance[link.to as usize]
                 {
-                    self.reach(link.to, through);
+                    self.decrease(link.to, through);
                 }
             }
             if self.open == 0 || settled == MOST_SETTLED {
@@ -240,7 +231,7 @@ impl WitnessSearch {
         }
     }
 
-    fn reach(&mut self, node: u32, distance: f64) {
+    fn decrease(&mut self, node: u32, distance: f64) {
         let at = node as usize;
         if self.distance[at].is_infinite() {
             self.touched.push(node);

@@ -25,19 +25,19 @@
 
 mod climb;
 mod contract;
-mod labels;
+mod hub_labels;
 mod sweep;
 
 use std::sync::Mutex;
 
 use climb::Workspace;
 use contract::Contraction;
-pub(crate) use labels::Labels;
+pub(crate) use hub_labels::HubLabels;
 
 use crate::error::Result;
 use crate::memory;
+use crate::progress::tasks::PATHS;
 use crate::progress::{Counter, Progress};
-use crate::steps::PATHS;
 
 /// Approximate memory of a contraction per node and per edge of a road network, in bytes.
 const BYTES: (u64, u64) = (250, 100);
@@ -58,11 +58,7 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Contracts a graph whose edges are given once, without loops or parallel edges.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory); [`Error::Cancelled`](crate::Error::Cancelled) if
-    /// `progress`, which counts nodes, cancels.
+    /// Contracts a graph whose edges are given once, without loops or parallel edges; counts nodes.
     pub(super) fn new(
         nodes: usize,
         edges: &[(u32, u32, f64)],

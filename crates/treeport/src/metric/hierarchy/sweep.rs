@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 
 use super::Hierarchy;
-use crate::metric::graph::Heap;
+use crate::metric::graph::{Heap, pop_nearest};
 
 /// Sources per sweep.
 const LANES: usize = 8;
@@ -19,7 +19,7 @@ const LANES: usize = 8;
 type Lanes = [f64; LANES];
 
 /// Part of the hierarchy above some nodes, numbered from low to high.
-struct Part<'a> {
+struct UpwardGraph<'a> {
     hierarchy: &'a Hierarchy,
     start: Vec<usize>,
     to: Vec<u32>,
@@ -35,15 +35,13 @@ struct Part<'a> {
 impl Hierarchy {
     /// Computes the distances from some nodes to others, row by row, in parallel over rows.
     ///
-    /// # Complexity
-    /// O(part) for every eight sources, where the part is what lies above sources and targets, and
-    /// a search of the core for every source; 5 bytes per node of the graph, and 64 per node of the
-    /// part on each thread.
+    /// Every eight sources sweep the nodes above all sources and targets, and every source searches
+    /// the core. Memory is 5 bytes per node, and 64 per swept node and thread.
     pub(in crate::metric) fn block(&self, sources: &[usize], targets: &[usize], out: &mut [f64]) {
         if targets.is_empty() {
             return;
         }
-        let part = Part::new(self, sources, targets);
+        let part = UpwardGraph::new(self, sources, targets);
         let rows = out.par_chunks_mut(LANES * targets.len());
         rows.zip(part.sources.par_chunks(LANES)).for_each_init(
             || (Vec::new(), Vec::new(), Heap::new()),
@@ -64,12 +62,8 @@ impl Hierarchy {
     pub(super) fn search_core(&self, distance: &mut [f64], heap: &mut Heap) {
         let reached = distance.iter().enumerate().filter(|(_, d)| d.is_finite());
         heap.extend(reached.map(|(at, d)| Reverse((d.to_bits(), at as u32))));
-        while let Some(Reverse((bits, at))) = heap.pop() {
-            let here = f64::from_bits(bits);
-            if here > distance[at as usize] {
-                continue;
-            }
-            for (to, length) in self.arcs(self.core + at as usize) {
+        while let Some((at, here)) = pop_nearest(heap, distance) {
+            for (to, length) in self.arcs(self.core + at) {
                 let (to, through) = (to - self.core, here + length);
                 if through < distance[to] {
                     distance[to] = through;
@@ -85,7 +79,7 @@ const UNSEEN: u8 = 0;
 const SEEN: u8 = 1;
 const ABOVE_TARGET: u8 = 2;
 
-impl<'a> Part<'a> {
+impl<'a> UpwardGraph<'a> {
     fn new(hierarchy: &'a Hierarchy, sources: &[usize], targets: &[usize]) -> Self {
         let mut mark = vec![UNSEEN; hierarchy.position.len()];
         let mut positions = Vec::new();

@@ -33,10 +33,10 @@ fn check(n: usize, edges: &[(usize, usize, f64)]) -> Result<usize, TestCaseError
             prop_assert!(close(swept) && close(climbed), "{i} {j}: {swept} {climbed} {expected}");
         }
     }
-    let labels = hierarchy.labels(&silent).unwrap();
+    let labels = hierarchy.hub_labels(&silent).unwrap();
     prop_assert_eq!(labels.is_some(), hierarchy.core_nodes() <= 100);
     let counter = Counter::new(PATHS, None, &silent);
-    let landmarks = Labels::of_landmarks(&graph, &counter).unwrap();
+    let landmarks = HubLabels::of_landmarks(&graph, &counter).unwrap();
     for i in 0..n {
         for j in 0..n {
             let expected = judge[i][j];
@@ -98,7 +98,7 @@ fn grids_are_contracted_to_the_end() {
 fn labels_are_short() {
     let graph = Graph::new(900, &grid(30, 3)).unwrap();
     let hierarchy = Hierarchy::new(900, &graph.edges, &silent).unwrap();
-    let labels = hierarchy.labels(&silent).unwrap().unwrap();
+    let labels = hierarchy.hub_labels(&silent).unwrap().unwrap();
     assert!(labels.mean_length() < 60.0, "{}", labels.mean_length());
 }
 
@@ -118,7 +118,7 @@ fn a_graph_with_hubs_is_all_core() {
     let graph = Graph::new(2_000, &edges).unwrap();
     let hierarchy = Hierarchy::new(2_000, &graph.edges, &silent).unwrap();
     assert_eq!(hierarchy.core_nodes(), 2_000);
-    assert!(hierarchy.labels(&silent).unwrap().is_none());
+    assert!(hierarchy.hub_labels(&silent).unwrap().is_none());
     assert_eq!(hierarchy.distance(1, 5), 5.0, "over 2 and 0");
 }
 

@@ -5,20 +5,18 @@
 //!
 //! # What single precision loses
 //! Coordinates are at most 2 in the units of a [`Frame`](super::frame::Frame), so a vector is at
-//! most as long as the vector of 2s, and a length at most twice that. Rounding coordinates moves
-//! each end of a length by [`moved_by_rounding`] of that vector, rounding periods by the same of
-//! half periods up to 4. The sum of its terms, the root and two more steps take [`sum_roundings`] +
-//! 4 roundings. A square changes by twice the length times what the length changes by. An arc
-//! changes by up to √2 times as much as its chord, which is that of a quarter of a circle at most
-//! ([`arc`]). [`Formula::lost`] is the sum of these, twice.
-
-#![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
+//! most as long as the vector of 2s, and a distance at most twice that. Rounding the coordinates
+//! moves both ends of a distance by [`moved_by_rounding`] of that vector; rounding periods does so
+//! for half periods up to 4. Sum, root and two more steps take [`sum_roundings`] + 4 roundings. The
+//! error of a square is twice the distance times its error. The error of an arc is at most √2 times
+//! that of its chord, since [`arc`] takes at most a quarter of a circle. [`Formula::lost`] is twice
+//! the sum of these errors.
 
 use crate::metric::PointMetric;
 use crate::metric::points::Norm;
 use crate::metric::points::period::apart_single;
-use crate::rounding::{moved_by_rounding, single, sum_roundings};
-use crate::wide::multiply_add;
+use crate::numeric::rounding::{moved_by_rounding, single, sum_roundings};
+use crate::numeric::wide_registers::multiply_add;
 
 /// Formula from differences of coordinates to costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +44,7 @@ pub(crate) const ARC: u8 = 4;
 pub(crate) const GLOBE: u8 = 5;
 
 impl Formula {
-    /// Returns the formula of a metric and the cost of one unit of it; `None` for a metric without
-    /// one.
+    /// Returns the formula of a metric and the cost of one unit of it, if it has one.
     pub(crate) fn of(metric: PointMetric) -> Option<(Self, f64)> {
         match (metric.norm(), metric.square_share()) {
             (Some(Norm::L2), _) => Some((Self::Length, 1.0)),
@@ -121,8 +118,7 @@ pub(crate) struct CostFormula {
     pub(crate) formula: Formula,
     /// Half periods in units, infinite for coordinates without one; empty where none matters.
     pub(crate) halves: Vec<f32>,
-    /// Scale from a squared length to a squared half-chord of the unit sphere; 0 where costs are no
-    /// arcs.
+    /// Scale from a squared length to a squared half-chord; 0 where costs are no arcs.
     pub(crate) curvature: f32,
 }
 
@@ -169,8 +165,7 @@ pub(crate) fn add_difference<const FORMULA: u8, const FUSED: bool>(apart: f32, s
 /// constant; and one for the truncation error of the series, 2.6·10⁻⁸.
 const ARC_ROUNDINGS: usize = 12;
 
-/// Coefficients of arcsin(x)/x as a polynomial in x² with an error of at most 2.6·10⁻⁸ for x² up to
-/// ½.
+/// Coefficients of arcsin(x)/x in x², with an error of at most 2.6·10⁻⁸ for x² up to ½.
 const ARCSINE: [f32; 8] = [
     0.109_731_965,
     -0.090_179_39,

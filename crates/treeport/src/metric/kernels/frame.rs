@@ -5,9 +5,9 @@
 //! the vector. The bounds hold for any center and unit; well-chosen ones lose less.
 
 use crate::metric::points::Norm;
-use crate::rounding::moved_by_rounding;
-use crate::units::of_largest;
-use crate::wide::for_wide_registers;
+use crate::numeric::rounding::moved_by_rounding;
+use crate::numeric::scale::of_largest;
+use crate::numeric::wide_registers::for_wide_registers;
 
 /// Center and unit of vectors in single precision.
 #[derive(Clone, Debug)]
@@ -15,14 +15,12 @@ pub(crate) struct Frame {
     pub(crate) center: Vec<f64>,
     /// A power of two.
     pub(crate) unit: f64,
-    /// Half periods in units, infinite for coordinates without one; `None` where no coordinate has
-    /// one.
+    /// Half periods in units, infinite for coordinates without; `None` where none has one.
     pub(crate) halves: Option<Vec<f32>>,
 }
 
 impl Frame {
-    /// Creates a frame with its center at the mean of some vectors. No coordinate of them exceeds 2
-    /// units.
+    /// Creates a frame centered at the mean of some vectors, within 2 units of it.
     pub(crate) fn around<'a>(
         dim: usize,
         vectors: impl Iterator<Item = &'a [f64]> + Clone,
@@ -52,8 +50,7 @@ impl Frame {
         round_one(vector, &self.center, 1.0 / self.unit, out);
     }
 
-    /// Computes twice the error that rounded half periods add to one of two vectors; 0 without
-    /// periods.
+    /// Computes twice the error that rounded half periods add to a vector; 0 without periods.
     pub(crate) fn moved_by_periods(&self, norm: Norm) -> f32 {
         self.halves.as_deref().map_or(0.0, |halves| moved_by_periods(norm, halves))
     }
@@ -82,13 +79,12 @@ pub(crate) fn center<'a>(
     for vector in vectors {
         center.iter_mut().zip(vector).for_each(|(mean, x)| *mean += share * x);
     }
-    keep_in_place(&mut center, halves);
+    zero_periodic_axes(&mut center, halves);
     center
 }
 
-/// Sets the center to 0 along coordinates with a period; relative to another center they would have
-/// to be wrapped again.
-pub(super) fn keep_in_place<T: Default>(center: &mut [T], halves: Option<&[f64]>) {
+/// Sets the center to 0 along periodic coordinates, which would else be wrapped again.
+pub(super) fn zero_periodic_axes<T: Default>(center: &mut [T], halves: Option<&[f64]>) {
     for (at, half) in center.iter_mut().zip(halves.unwrap_or_default()) {
         if half.is_finite() {
             *at = T::default();
@@ -130,7 +126,6 @@ for_wide_registers! {
 
 /// Sums in eight lanes, so that additions do not form one chain.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn sum_of(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
     let (chunks, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];

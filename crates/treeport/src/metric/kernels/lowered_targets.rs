@@ -9,7 +9,7 @@
 //! Squared Euclidean norms of many coordinates come from inner products, √(‖x‖² + ‖y‖² − 2⟨x, y⟩),
 //! with squared norms lowered by [`product_roundings`] to cover their error. In few coordinates,
 //! and for points that are close together compared with their distance from the center, differences
-//! are added up ([`sum_roundings`](crate::rounding::sum_roundings)); two more roundings cover the
+//! are added up ([`sum_roundings`](crate::numeric::rounding::sum_roundings)); two more roundings cover the
 //! product that lowers the sum. The rounding error of both points ([`Frame`]) is subtracted from
 //! every distance.
 
@@ -22,17 +22,15 @@ use super::tiles::{
 use crate::memory;
 use crate::metric::points::Norm;
 use crate::metric::{GroundMetric, Source};
-use crate::rounding::{moved_by_rounding, product_roundings, single};
+use crate::numeric::rounding::{moved_by_rounding, product_roundings, single};
 
-/// Largest rounding error of points as a share of a typical distance; above it, distances are
-/// better computed in double precision.
+/// Largest rounding error as a share of a typical distance, for single precision.
 const MOST_MOVED: f64 = 1e-4;
 
 /// Largest share of a typical squared distance that products may lose.
 const MOST_LOST: f64 = 1e-3;
 
-/// Largest length, in units, of a vector that is laid out: squares of longer ones would come near
-/// the end of the range.
+/// Largest length of a vector in units: squares of longer ones may leave the range.
 const MOST_LENGTH: f64 = 1e15;
 
 /// Layout of the targets.
@@ -81,11 +79,11 @@ impl LoweredTargets {
         }
         let square_share = points.metric.square_share();
         let norm = points.metric.norm().or(square_share.map(|_| Norm::L2))?;
-        let step = format_args!("coordinates in single precision");
+        let step = "coordinates in single precision";
         memory::check(step, memory::size_of::<f32>(&[targets.len(), points.dim + 2]), "").ok()?;
         let mut vectors = memory::zeros(step, targets.len() * points.dim, "").ok()?;
         let rows = targets.iter().map(|&i| points.vector(i as usize));
-        let frame = Frame::around(points.dim, rows.clone(), points.given_halves());
+        let frame = Frame::around(points.dim, rows.clone(), points.coordinate_halves());
         for (vector, out) in rows.zip(vectors.chunks_exact_mut(points.dim)) {
             frame.round(vector, out);
         }
@@ -122,7 +120,7 @@ impl LoweredTargets {
     }
 
     /// Lays out points of the metric as origins.
-    pub(crate) fn lay_out(
+    pub(crate) fn set_points(
         &self,
         metric: &GroundMetric,
         from: impl Iterator<Item = usize>,
@@ -144,8 +142,7 @@ impl LoweredTargets {
             let length = norm_of(self.norm, &vector);
             origins.count += 1;
             if length > MOST_LENGTH || length.is_nan() {
-                // Placed at the center, with an error so large that all its distances are lowered
-                // to 0.
+                // Placed at the center, with an error so large that all its distances become 0.
                 origins.ends.push(0.0, self.by_products, self.dim, self.moved);
                 origins.ends.moved[at] = FAR;
                 continue;
@@ -169,8 +166,7 @@ impl LoweredTargets {
         self.write_rows(origins, targets, count, &mut out[first..]);
     }
 
-    /// Writes the distances from all origins to each of some targets into rows of this width,
-    /// target by target.
+    /// Writes the distances from all origins to some targets, target by target.
     pub(crate) fn write_rows(
         &self,
         origins: &LoweredOrigins,
@@ -194,9 +190,8 @@ impl LoweredTargets {
         }
     }
 
-    /// Computes min d − u over all origins, which have the dual values u, for each of the first
-    /// targets.
-    pub(crate) fn reach(&self, origins: &LoweredOrigins, u: &[f32], out: &mut [f32]) {
+    /// Computes min d − u over all origins with dual values u, for the first targets.
+    pub(crate) fn c_transform(&self, origins: &LoweredOrigins, u: &[f32], out: &mut [f32]) {
         let count = origins.count;
         let mut duals = vec![[-FAR; LANES]; count.div_ceil(LANES)];
         duals.as_flattened_mut()[..count].copy_from_slice(&u[..count]);
@@ -281,7 +276,7 @@ mod tests {
     use super::*;
     use crate::metric::PointMetric;
     use crate::metric::kernels::test_clouds::{clouds, geometry};
-    use crate::units::power_of_two;
+    use crate::numeric::scale::power_of_two;
 
     const KINDS: [PointMetric; 5] = [
         PointMetric::Euclidean,
@@ -299,7 +294,7 @@ mod tests {
         to: &[u32],
     ) -> Vec<f32> {
         let (mut origins, mut out) = (LoweredOrigins::default(), Vec::new());
-        laid_out.lay_out(metric, from.iter().copied(), &mut origins);
+        laid_out.set_points(metric, from.iter().copied(), &mut origins);
         laid_out.distances(&origins, to, &mut out);
         out
     }
@@ -339,12 +334,12 @@ mod tests {
                         prop_assert_eq!(alone[0].to_bits(), low[at * n + i].to_bits());
                     }
                 }
-                // Checks `reach`: the minimum of distance minus dual value.
+                // Checks `c_transform`: the minimum of distance minus dual value.
                 let mut origins = LoweredOrigins::default();
-                laid_out.lay_out(&metric, all.iter().copied(), &mut origins);
+                laid_out.set_points(&metric, all.iter().copied(), &mut origins);
                 let u: Vec<f32> = (0..n).map(|i| (i % 7) as f32 / 5.0 - 0.4).collect();
                 let mut reached = vec![0.0; targets.len()];
-                laid_out.reach(&origins, &u, &mut reached);
+                laid_out.c_transform(&origins, &u, &mut reached);
                 for (low, reached) in low.chunks_exact(n).zip(reached) {
                     let least = low.iter().zip(&u).map(|(d, u)| d - u).fold(f32::INFINITY, f32::min);
                     prop_assert_eq!(least, reached);

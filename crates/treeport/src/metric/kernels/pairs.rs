@@ -8,12 +8,12 @@
 
 use super::product;
 use super::sums::{VANISHING_SQUARE, in_lanes};
-use crate::condensed::row_start;
 use crate::error::Result;
+use crate::metric::condensed::row_start;
 use crate::metric::points::Points;
-use crate::parallel;
+use crate::numeric::rounding::double;
 use crate::progress::Counter;
-use crate::rounding::double;
+use crate::tools::parallel;
 
 /// Rows of a block, the unit of parallel work.
 const ROWS: usize = 128;
@@ -33,7 +33,7 @@ pub(crate) fn condensed<T: Copy + Send>(
 ) -> Result<()> {
     let blocks = row_blocks(points.len(), ROWS, out);
     let rows = |block: &Block<'_, T>| block.end - block.first;
-    if !points.takes_products() {
+    if !points.supports_products() {
         return parallel::try_for_each(blocks.into_iter(), |block| {
             counter.add(rows(&block))?;
             fill_directly(points, block, &cast);
@@ -82,8 +82,7 @@ pub(crate) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Blo
     blocks
 }
 
-/// Computes a block by the direct formula; columns in tiles, so that their vectors stay in the
-/// cache.
+/// Computes a block by the direct formula; columns in tiles, which stay in the cache.
 fn fill_directly<T>(points: &Points, mut block: Block<'_, T>, cast: &impl Fn(f64) -> T) {
     let n = points.len();
     for left in (block.first..n).step_by(ROWS) {
@@ -171,11 +170,10 @@ pub(crate) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> 
     (fast > threshold * norms + VANISHING_SQUARE).then_some(fast)
 }
 
-/// Computes distances from some points to others in row-major order, by a matrix product where that
-/// is faster.
+/// Computes distances in row-major order, by a matrix product where that is faster.
 pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
-    if !points.takes_products() || out.len() * dim < PRODUCT_WORK {
+    if !points.supports_products() || out.len() * dim < PRODUCT_WORK {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
         }
@@ -194,8 +192,7 @@ pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
     product::double(dim, &left, &right, (cols.len(), out));
     let threshold = threshold(dim);
     for ((&i, a), row) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
-        // All entries are computed first, vectorized; the few that are too coarse are computed
-        // again.
+        // All entries are computed first, vectorized; the few coarse ones are computed again.
         let mut coarse = false;
         for (b, out) in right_norms.iter().zip(&mut *row) {
             let square = from_product(a + b, *out, threshold);
@@ -256,7 +253,7 @@ mod tests {
     }
 
     fn all<T: Copy + Default + Send>(points: &Points, cast: impl Fn(f64) -> T + Sync) -> Vec<T> {
-        let mut out = vec![T::default(); crate::condensed::pairs_of(points.len())];
+        let mut out = vec![T::default(); crate::metric::condensed::pairs_of(points.len())];
         let counter = Counter::new("", points.len(), &crate::silent);
         condensed(points, &mut out, cast, &counter).unwrap();
         out

@@ -4,14 +4,8 @@ use matrixmultiply::{dgemm, sgemm};
 
 macro_rules! product {
     ($name:ident, $number:ty, $gemm:path) => {
-        /// Computes all inner products of the rows of `a` with the rows of `b`, both `dim` wide,
-        /// into rows of `width`.
-        ///
-        /// `out[r * width + c] = Σ_k a[r * dim + k] · b[c * dim + k]` with one column per row of
-        /// `b`.
-        ///
-        /// # Panics
-        /// If the lengths do not match.
+        /// Computes all inner products of the rows of `a` with the rows of `b`, both `dim` wide:
+        /// `out[r * width + c] = Σ_k a[r * dim + k] · b[c * dim + k]`.
         pub(crate) fn $name(
             dim: usize,
             a: &[$number],

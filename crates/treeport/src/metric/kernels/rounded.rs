@@ -1,10 +1,10 @@
 //! Vectors in single precision, with a bound of the rounding error of each.
 
-use super::frame::{Frame, center, in_units, keep_in_place, moved_by_periods, norm_of};
+use super::frame::{Frame, center, in_units, moved_by_periods, norm_of, zero_periodic_axes};
 use crate::memory;
 use crate::metric::points::{Norm, Points};
-use crate::rounding::moved_by_rounding;
-use crate::wide::for_wide_registers;
+use crate::numeric::rounding::moved_by_rounding;
+use crate::numeric::wide_registers::for_wide_registers;
 
 /// Points in the sample whose mean becomes the center and whose largest offset gives the unit.
 const SAMPLED: usize = 32;
@@ -53,12 +53,12 @@ impl SinglePrecisionPair {
         let copied = copy.and_then(|copy| copy.pair(points.dim, norm, rows, cols, halves));
         let mut pair =
             copied.unwrap_or_else(|| Self::rounded_anew(points, norm, rows, cols, halves));
-        pair.pay_for_periods(norm, halves);
+        pair.add_period_error(norm, halves);
         pair
     }
 
     /// Adds the error of rounded half periods to that of each vector.
-    fn pay_for_periods(&mut self, norm: Norm, halves: Option<&[f64]>) {
+    fn add_period_error(&mut self, norm: Norm, halves: Option<&[f64]>) {
         let Some(halves) = halves else { return };
         let in_units = in_units(halves, self.unit);
         let moved = moved_by_periods(norm, &in_units);
@@ -131,8 +131,7 @@ impl SinglePrecisionVectors {
         Self { coordinates, norms, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
     }
 
-    /// Copies some of the vectors relative to their own center: the rounding errors of both steps
-    /// add up.
+    /// Copies some of the vectors relative to their own center; errors of both steps add up.
     fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], center: &[f32]) -> Self {
         let mut out = vec![0.0; chosen.len() * dim];
         for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
@@ -163,7 +162,7 @@ impl SinglePrecisionCopy {
         if n.saturating_mul(dim + 3) > MOST_COPIED {
             return None;
         }
-        let step = format_args!("coordinates in single precision");
+        let step = "coordinates in single precision";
         memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
         let sample = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).map(|i| points.vector(i));
@@ -190,7 +189,7 @@ impl SinglePrecisionCopy {
         for &i in &sample {
             center.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
         }
-        keep_in_place(&mut center, halves);
+        zero_periodic_axes(&mut center, halves);
         let squares = |norms: &[f64]| norms.iter().map(|norm| norm * norm).sum::<f64>();
         let near = all.some_from(dim, norm, &sample, &center).norms;
         let far: Vec<f64> = sample.iter().map(|&i| all.norms[i]).collect();

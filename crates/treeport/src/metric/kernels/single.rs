@@ -1,25 +1,23 @@
-//! Lower bounds of distances in single precision, from which other bounds follow in half the memory
-//! and time.
+//! Lower bounds of distances in single precision: half the memory and time.
 
 use super::formulas::{ABSOLUTES, LARGEST, LENGTH, add_difference};
 use super::product;
 use super::rounded::SinglePrecisionPair;
-use crate::condensed::pairs_of;
 use crate::memory;
+use crate::metric::condensed::pairs_of;
 use crate::metric::points::Norm;
 use crate::metric::points::period::apart_single;
 use crate::metric::{GroundMetric, Source, Storage};
-use crate::rounding::{
+use crate::numeric::rounding::{
     LEAST_DISTANCE, LEAST_LENGTH, product_roundings, regained, single, sum_roundings,
 };
-use crate::units::of_largest;
-use crate::wide::for_wide_registers;
+use crate::numeric::scale::of_largest;
+use crate::numeric::wide_registers::for_wide_registers;
 
 /// Largest lowered distance, in units.
 pub(crate) const FAR: f32 = 1e30;
 
-/// Lowers a distance to single precision: by one rounding, and by one more for the difference
-/// between two ways of computing it.
+/// Lowers a distance by one rounding, and by one more for another way of computing it.
 pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
     let low = (distance * ((1.0 - single(2)) / unit)) as f32;
     if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
@@ -63,8 +61,7 @@ impl LoweredDistances {
         Self { unit, lost: single(4), least: 2.0 * LEAST_DISTANCE, ..Self::default() }
     }
 
-    /// Computes an upper bound of the distance of a row and a column that was lowered to `low`
-    /// units.
+    /// Computes an upper bound of a distance that was lowered to `low` units.
     pub(crate) fn above(&self, (row, column): (usize, usize), low: f64) -> f64 {
         let loss = |of: &[LossOfPoint], at: usize| of.get(at).copied().unwrap_or_default();
         let (x, y) = (loss(&self.rows, row), loss(&self.cols, column));
@@ -76,11 +73,8 @@ impl LoweredDistances {
 }
 
 impl GroundMetric {
-    /// Computes lower bounds of the distances from some points to others, and chooses their unit.
-    /// Rows of `out` are `width` long; the first entries, one for each of `cols`, are written.
-    ///
-    /// # Panics
-    /// Under the conditions of [`block`](Self::block).
+    /// Computes [`block`](Self::block) in a unit of its choice. Rows of `out` are `width` long; the
+    /// first entries, one for each of `cols`, are written.
     pub(crate) fn block_below(
         &self,
         rows: &[usize],
@@ -127,7 +121,7 @@ impl GroundMetric {
         if asked < entries / SOON {
             return None;
         }
-        self.shared.lowered.get_or_init(|| LoweredTable::new(n, storage)).as_ref()
+        self.shared.cache.lowered.get_or_init(|| LoweredTable::new(n, storage)).as_ref()
     }
 }
 
@@ -141,7 +135,7 @@ pub(crate) struct LoweredTable {
 
 impl LoweredTable {
     fn new(n: usize, storage: &Storage) -> Option<Self> {
-        let mut entries = memory::zeros(format_args!("lowered distances"), n * n, "").ok()?;
+        let mut entries = memory::zeros("lowered distances", n * n, "").ok()?;
         let unit = of_largest((0..pairs_of(n)).map(|at| storage.get(at)));
         let mut pairs = 0..;
         for i in 0..n {
@@ -234,8 +228,7 @@ fn directly(
 }
 
 for_wide_registers! {
-    /// Multiplies the distances of a row by `share` and subtracts the rounding errors of both
-    /// points.
+    /// Multiplies a row of distances by `share`, and subtracts the errors of both points.
     lower, lower_wide, (share: f32, row_moved: f32, cols_moved: &[f32], out: &mut [f32]), {
         for (out, &col_moved) in out.iter_mut().zip(cols_moved) {
             *out = (*out * share - (row_moved + col_moved)).clamp(0.0, FAR);
@@ -272,7 +265,6 @@ for_wide_registers! {
 
 /// Adds the differences along an axis to sums, or takes their maxima.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn add_axis<const FORMULA: u8>(axis: &[f32], out: &mut [f32], apart: impl Fn(f32) -> f32) {
     for (sum, &y) in out.iter_mut().zip(axis) {
         *sum = add_difference::<FORMULA, false>(apart(y), *sum);
@@ -330,8 +322,7 @@ mod tests {
         #[test]
         fn none_is_above_the_distance_and_none_far_below(
             (dim, coordinates) in clouds(),
-            // Every point, or every fourth: the points of one cluster, rounded relative to its
-            // center.
+            // Every point, or every fourth: one cluster, rounded relative to its center.
             every in prop::sample::select(vec![1usize, 4]),
             which in 0..3usize,
         ) {
@@ -376,7 +367,7 @@ mod tests {
             let (metric, all) = (metric.unwrap(), (0..n).collect::<Vec<_>>());
             let mut whole = vec![0.0; n * n];
             let known = metric.block_below(&all, &all, n, &mut whole);
-            assert!(metric.shared.lowered.get().is_some_and(Option::is_some));
+            assert!(metric.shared.cache.lowered.get().is_some_and(Option::is_some));
             for i in 0..n {
                 for j in 0..n {
                     // A single distance is read from the triangle.

@@ -1,6 +1,7 @@
 //! Sums over the coordinates of two vectors, in an order that is always the same.
 
 use crate::metric::points::period::apart;
+use crate::numeric::wide_registers::return_if_detected;
 
 /// Sum over the coordinates of two vectors, and the way blocks of such sums are computed.
 ///
@@ -9,8 +10,7 @@ use crate::metric::points::period::apart;
 pub(crate) enum Kernel {
     /// Σ (xₖ − yₖ)²; blocks as ‖x‖² + ‖y‖² − 2⟨x, y⟩, by a matrix product where that is faster.
     Products,
-    /// Σ (xₖ − yₖ)², always from the differences, for distances that a product would round too
-    /// much.
+    /// Σ (xₖ − yₖ)² from differences, where a product would round too much.
     Squares,
     /// Σ |xₖ − yₖ|.
     Absolutes,
@@ -24,8 +24,7 @@ impl Kernel {
         self.sums(x, [y], None)[0]
     }
 
-    /// Computes the sums for one x and several y, of wrapped coordinates where there are half
-    /// periods.
+    /// Computes sums for one x and several y, wrapped where there are half periods.
     #[inline]
     pub(crate) fn sums<const K: usize>(
         self,
@@ -55,7 +54,7 @@ impl Kernel {
     }
 
     /// Checks whether inner products may replace differences.
-    pub(crate) fn takes_products(self) -> bool {
+    pub(crate) fn supports_products(self) -> bool {
         match self {
             Self::Products => true,
             Self::Squares | Self::Absolutes | Self::Largest => false,
@@ -86,26 +85,18 @@ pub(crate) const VANISHING_SQUARE: f64 = 1e-280;
 /// Number of lanes of a sum: the order is fixed, and the compiler can use vector registers.
 const LANES: usize = 8;
 
-/// Groups of lanes that one sum adds up before the next one continues: few enough that a processor
-/// executes both out of order.
+/// Groups of lanes that a sum adds up before the next, in the processor's window.
 const TURN: usize = 8;
 
 /// Computes Σ (xₖ − yₖ)² for several y.
 fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
-    #[cfg(target_arch = "x86_64")]
-    if x.len() >= WIDE && std::arch::is_x86_feature_detected!("avx2") {
-        #[expect(
-            unsafe_code,
-            reason = "a function for a newer processor may not run on an older one"
-        )]
-        // SAFETY: AVX2 was detected above.
-        return unsafe { squares_avx2(x, ys) };
+    if x.len() >= WIDE {
+        return_if_detected!("avx2" => squares_avx2(x, ys));
     }
     sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
-/// Computes [`squares`] with twice the lanes in a register: the order of the sums and so their bits
-/// stay the same, in half the time.
+/// Computes [`squares`] with wider registers: the same bits in half the time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
@@ -113,7 +104,6 @@ fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
 }
 
 /// Number of coordinates from which detecting the processor's features pays off.
-#[cfg(target_arch = "x86_64")]
 const WIDE: usize = 32;
 
 /// Computes Σ term(xₖ, yₖ) in a fixed order.
@@ -121,10 +111,8 @@ pub(crate) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> 
     sums(x, [y], term)[0]
 }
 
-/// Computes [`in_lanes`] of several y. Always inlined, so that it is compiled for its caller's
-/// processor.
+/// Computes [`in_lanes`] of several y, compiled for its caller's processor.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "elsewhere it would not get the wider registers")]
 fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f64) -> [f64; K] {
     let (xs, x_rest) = x.as_chunks::<LANES>();
     let chunks = ys.map(|y| y.as_chunks::<LANES>().0);
@@ -146,20 +134,14 @@ fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f
 
 #[cfg(test)]
 mod tests {
-    #[cfg(target_arch = "x86_64")]
+    use super::{in_lanes, squares};
+
     #[test]
-    #[expect(unsafe_code, reason = "asks for the newer processor's function by itself")]
     fn newer_processors_give_the_same_bits() {
-        use super::{in_lanes, squares_avx2};
-        if !std::arch::is_x86_feature_detected!("avx2") {
-            return;
-        }
         let wave = |k: usize| (k as f64 * 0.7).sin() * f64::from(1 << (k % 7));
         for dim in [1, 7, 8, 33, 300] {
             let (x, y): (Vec<_>, Vec<_>) = (0..dim).map(|k| (wave(k), wave(k + 1000))).unzip();
-            // SAFETY: AVX2 was detected above.
-            let fast = unsafe { squares_avx2(&x, [&y]) };
-            assert_eq!(fast, [in_lanes(&x, &y, |a, b| (a - b) * (a - b))]);
+            assert_eq!(squares(&x, [&y]), [in_lanes(&x, &y, |a, b| (a - b) * (a - b))]);
         }
     }
 }

@@ -28,8 +28,7 @@ pub(super) fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
     )
 }
 
-/// Returns this metric alone and, where it supports periods, with some that are shorter and longer
-/// than the extent of the points.
+/// Returns this metric, and where supported some with short and long periods.
 fn geometries(metric: PointMetric, dim: usize, coordinates: &[f64]) -> Vec<Geometry> {
     let along = |k: usize| coordinates.iter().skip(k).step_by(dim).copied();
     let width = |k: usize| {

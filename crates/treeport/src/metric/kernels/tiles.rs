@@ -4,10 +4,11 @@
 //! optimize neither well.
 
 use super::formulas::{ABSOLUTES, LARGEST, LENGTH, add_difference};
+use super::panels::folded;
 use super::single::FAR;
 use crate::metric::points::period::apart_single;
-use crate::rounding::{LEAST_DISTANCE, single, sum_roundings};
-use crate::wide::{for_fused_registers, multiply_add};
+use crate::numeric::rounding::{LEAST_DISTANCE, single, sum_roundings};
+use crate::numeric::wide_registers::{for_fused_registers, multiply_add};
 
 /// Origins of a tile.
 pub(super) const LANES: usize = 16;
@@ -38,31 +39,8 @@ pub(crate) struct Column {
     pub(super) moved: f32,
 }
 
-/// Folds `add` over all coordinates of sixteen origins and some targets.
+/// Computes the [`folded`] sums of a tile: all targets at once, or one half of them after the other.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn sums<const TARGETS: usize>(
-    xs: &[[f32; LANES]],
-    ys: &[&[f32]],
-    add: impl Fn(usize, f32, f32, f32) -> f32,
-) -> [[f32; LANES]; TARGETS] {
-    let ys: [&[f32]; TARGETS] = std::array::from_fn(|k| &ys[k][..xs.len()]);
-    let mut sums = [[0.0; LANES]; TARGETS];
-    // Lanes are innermost: with targets innermost, compilers vectorize over targets and shuffle.
-    for (at, x) in xs.iter().enumerate() {
-        for (sums, y) in sums.iter_mut().zip(ys) {
-            let y = y[at];
-            for lane in 0..LANES {
-                sums[lane] = add(at, x[lane], y, sums[lane]);
-            }
-        }
-    }
-    sums
-}
-
-/// Computes the [`sums`] of a tile: all targets at once, or one half of them after the other.
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn tile_of<const WIDEST: bool>(
     xs: &[[f32; LANES]],
     ys: &[&[f32]; ABREAST],
@@ -70,16 +48,15 @@ fn tile_of<const WIDEST: bool>(
 ) -> Tile {
     const HALF: usize = ABREAST / 2;
     if WIDEST {
-        return sums(xs, ys, add);
+        return folded(xs, ys, add);
     }
-    let halves = [sums::<HALF>(xs, &ys[..HALF], add), sums::<HALF>(xs, &ys[HALF..], add)];
+    let halves: [[[f32; LANES]; HALF]; 2] =
+        [folded(xs, &ys[..HALF], add), folded(xs, &ys[HALF..], add)];
     std::array::from_fn(|k| halves[k / HALF][k % HALF])
 }
 
-/// Multiplies lengths by `share`, subtracts the rounding errors of both points, and converts them
-/// to distances. A square is two more roundings.
+/// Multiplies lengths by `share`, subtracts both errors, and converts to distances.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn lower(
     tile: &mut Tile,
     share: f32,
@@ -91,8 +68,7 @@ fn lower(
     for (lengths, column) in tile.iter_mut().zip(columns) {
         for (length, moved) in lengths.iter_mut().zip(moved) {
             let low = (*length * share - (moved + column.moved)).max(0.0);
-            // Lengths from 10⁻¹⁵ have squares well above the limit below which rounding errors are
-            // no longer relative.
+            // Squares of lengths from 10⁻¹⁵ stay above the limit of relative rounding errors.
             let low = if conversion.squared && low < 1e-15 { 0.0 } else { low };
             let low = if conversion.squared { low * low * square_share } else { low };
             let low = low * conversion.factor;
@@ -119,8 +95,7 @@ for_fused_registers! {
     }
 }
 
-/// Defines the kernels of a norm of differences, plain and wrapped. With both in one function,
-/// compilers optimize neither well.
+/// Defines the kernels of a norm of differences, plain and wrapped.
 macro_rules! by_differences {
     ($about:literal, $formula:ident, $roundings:expr, $name:ident, $fused:ident, $widest:ident,
      $wrapped:ident, $wrapped_fused:ident, $wrapped_widest:ident) => {
@@ -182,7 +157,6 @@ fn no_sum(_: usize) -> usize {
 
 /// Replaces sums of squares by lengths.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn take_roots<const FORMULA: u8>(tile: &mut Tile) {
     if FORMULA == LENGTH {
         tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());

@@ -1,5 +1,4 @@
-//! Cosine distance, one minus the cosine of the angle: half the squared Euclidean distance of unit
-//! vectors, which is the same number without cancellation.
+//! Cosine distance: half the squared Euclidean distance of unit vectors.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula, Vectors};
 use crate::error::{Error, Result};

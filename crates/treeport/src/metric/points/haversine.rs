@@ -1,10 +1,9 @@
-//! Great-circle distance on the Earth between latitudes and longitudes in degrees, computed from
-//! the chord between two points of the unit sphere.
+//! Great-circle distance on the Earth, from the chord of two points of the unit sphere.
 
 use super::{Kernel, MapCoordinates, Norm, PointFormula, Vectors};
 use crate::error::{Error, Result, show_shape};
 use crate::metric::kernels::sums::in_lanes;
-use crate::rounding::double;
+use crate::numeric::rounding::double;
 
 /// Mean radius of the Earth in kilometers.
 const EARTH: f64 = 6_371.008_8;
@@ -86,8 +85,7 @@ mod tests {
 
     #[test]
     fn the_earth_is_round() {
-        // A quarter of a meridian, half of the equator in both directions, and across the date
-        // line.
+        // A quarter of a meridian, half of the equator both ways, across the date line.
         let places = vec![0.0, 0.0, 90.0, 77.0, 0.0, 180.0, 0.0, -180.0, 0.5, 179.5, 0.5, 180.5];
         let points = Points::new(2, places, PointMetric::Haversine.into()).unwrap();
         assert_eq!((points.len(), points.dim), (6, 3));

@@ -5,6 +5,8 @@
 //! [`Kernel`], [`Norm`] or [`MapCoordinates`], which every kernel then has to handle in order to
 //! compile.
 
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
+
 mod chebyshev;
 mod cosine;
 mod euclidean;
@@ -39,8 +41,7 @@ trait PointFormula {
     /// Radius of the sphere on which distances are measured between unit vectors, if any.
     const RADIUS: Option<f64> = None;
 
-    /// Degree of homogeneity: scaling vectors by c scales distances by c to this power; 0 for unit
-    /// vectors.
+    /// Degree of homogeneity: vectors times c have distances times c to this power.
     const DEGREE: u8;
 
     /// Meaning of coordinates on a map.
@@ -80,8 +81,7 @@ trait PointFormula {
         Self::judge_differences(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>())
     }
 
-    /// Computes the distance from the differences of coordinates by the textbook formula, if it has
-    /// one.
+    /// Computes the distance by the textbook formula, if it has one.
     #[cfg(test)]
     fn judge_differences(_differences: &[f64]) -> f64 {
         unreachable!("no distance of differences")
@@ -156,8 +156,7 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => $file::$metric::NORM),+ }
             }
 
-            /// Returns c if the distance is always c times the squared Euclidean distance of the
-            /// vectors.
+            /// Returns c if the distance is c times the squared Euclidean one of the vectors.
             pub(crate) fn square_share(self) -> Option<f64> {
                 match self { $(Self::$metric => $file::$metric::SQUARE_SHARE),+ }
             }
@@ -172,8 +171,7 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => $file::$metric::WITHOUT_PERIOD),+ }
             }
 
-            /// Returns the degree of homogeneity: scaling vectors by c scales distances by c to
-            /// this power; 0 for unit vectors.
+            /// Returns the degree of homogeneity; 0 for unit vectors.
             pub(crate) fn degree(self) -> u8 {
                 match self { $(Self::$metric => $file::$metric::DEGREE),+ }
             }
@@ -196,8 +194,7 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => of_sums::<$file::$metric>(sums)),+ }
             }
 
-            /// Computes the distances from one vector to several others, which need not be points;
-            /// wrapped if there are half periods.
+            /// Computes the distances from one vector to several; wrapped with half periods.
             fn between_several<const K: usize>(
                 self,
                 x: &[f64],
@@ -258,8 +255,7 @@ point_metrics! {
 }
 
 impl PointMetric {
-    /// Computes the distance between two vectors, which need not be points; wrapped if there are
-    /// half periods.
+    /// Computes the distance of two vectors, not only points; wrapped with half periods.
     pub(crate) fn between(self, x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
         self.between_several(x, [y], halves)[0]
     }
@@ -272,13 +268,11 @@ impl PointMetric {
 
 /// Returns whether a sum has lost too many digits.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn is_beyond<F: PointFormula>(sum: f64) -> bool {
     sum < F::LEAST_SUM || sum > F::MOST_SUM
 }
 
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn of_sums<F: PointFormula>(sums: &mut [f64]) {
     for sum in sums {
         *sum = if is_beyond::<F>(*sum) { -1.0 } else { F::of_sum(*sum) };

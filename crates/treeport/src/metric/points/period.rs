@@ -15,8 +15,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::PointMetric;
-use crate::error::{Error, Result};
-use crate::option_range::OptionRange;
+use crate::error::{Error, Result, show_number};
+use crate::tools::option_range::OptionRange;
 
 /// Periods of coordinates.
 ///
@@ -78,11 +78,7 @@ impl PointMetric {
 
 impl Geometry {
     /// Returns half the period of each of `dim` coordinates, infinite for those without, or `None`
-    /// if no coordinate has one.
-    ///
-    /// # Errors
-    /// [`Error::BadOption`] if a period is not a positive number, the number of periods is not the
-    /// number of coordinates, or the metric does not support periods.
+    /// if no coordinate has one; [`Error::BadOption`] for periods that do not fit.
     pub(crate) fn half_periods(&self, dim: usize) -> Result<Option<Vec<f64>>> {
         let Some(period) = &self.period else { return Ok(None) };
         let each = match period {
@@ -117,9 +113,9 @@ impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Each(periods) = self else {
             let Self::All(period) = self else { return Ok(()) };
-            return write!(f, "{period}");
+            return f.write_str(&show_number(*period));
         };
-        let said = |period: &Option<f64>| period.map_or("none".to_owned(), |p| p.to_string());
+        let said = |period: &Option<f64>| period.map_or("none".to_owned(), show_number);
         f.write_str(&periods.iter().map(said).collect::<Vec<_>>().join(","))
     }
 }
@@ -162,7 +158,6 @@ pub(crate) fn wrapped(x: f64, half: f64) -> f64 {
 
 /// Computes the distance of two wrapped coordinates: the shorter of the two paths.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn apart(x: f64, y: f64, half: f64) -> f64 {
     let (direct, around) = ((x - y).abs(), (half - x.abs()) + (half - y.abs()));
     if around < direct { around } else { direct }
@@ -170,32 +165,39 @@ pub(crate) fn apart(x: f64, y: f64, half: f64) -> f64 {
 
 /// Computes [`apart`] in single precision.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn apart_single(x: f32, y: f32, half: f32) -> f32 {
     let (direct, around) = ((x - y).abs(), (half - x.abs()) + (half - y.abs()));
     if around < direct { around } else { direct }
 }
 
 /// Computes the signed difference x − y along the shorter path.
-pub(crate) fn way(x: f64, y: f64, half: f64) -> f64 {
+pub(crate) fn signed_difference(x: f64, y: f64, half: f64) -> f64 {
     let (direct, apart) = (x - y, apart(x, y, half));
     if apart < direct.abs() { -apart.copysign(direct) } else { direct }
 }
 
-/// Returns the half periods that affect distances of some wrapped points: along an axis on which no
-/// two points are more than half a period apart, the period changes no difference.
-pub(crate) fn that_matter<'a>(
-    halves: &[f64],
+/// Returns the least and the largest coordinate of some points along every axis.
+pub(crate) fn bounding_box<'a>(
+    dim: usize,
     points: impl Iterator<Item = &'a [f64]>,
-) -> Option<Vec<f64>> {
-    let mut low = vec![f64::INFINITY; halves.len()];
-    let mut high = vec![f64::NEG_INFINITY; halves.len()];
+) -> (Vec<f64>, Vec<f64>) {
+    let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
     for point in points {
         for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(point) {
             *low = low.min(x);
             *high = high.max(x);
         }
     }
+    (low, high)
+}
+
+/// Returns the half periods that affect distances of some wrapped points: along an axis on which no
+/// two points are more than half a period apart, the period changes no difference.
+pub(crate) fn relevant_halves<'a>(
+    halves: &[f64],
+    points: impl Iterator<Item = &'a [f64]>,
+) -> Option<Vec<f64>> {
+    let (low, high) = bounding_box(halves.len(), points);
     let matters = |((&half, low), high): ((&f64, f64), f64)| {
         if high - low > half { half } else { f64::INFINITY }
     };
@@ -262,8 +264,8 @@ mod tests {
             // From unwrapped coordinates, which are far away and have lost digits.
             let (far, d) = (x.abs().max(y.abs()), (x - y).rem_euclid(period));
             prop_assert!((found - d.min(period - d)).abs() <= 4e-16 * (far + period));
-            prop_assert_eq!(way(a, b, half).abs().to_bits(), found.to_bits());
-            let reached = wrapped(b + way(a, b, half), half);
+            prop_assert_eq!(signed_difference(a, b, half).abs().to_bits(), found.to_bits());
+            let reached = wrapped(b + signed_difference(a, b, half), half);
             prop_assert!(apart(reached, a, half) <= 1e-15 * period);
             // In single precision: one rounding of each coordinate, and two of the half period.
             let low = f64::from(apart_single((a / period) as f32, (b / period) as f32, 0.5)) * period;

@@ -12,8 +12,7 @@ use crate::metric::kernels::rounded::SinglePrecisionCopy;
 /// Distances computed in parallel lanes, which hides the latency of sums.
 const LANES: usize = 4;
 
-/// Differences of smaller entries have finite squares, and sums of all entries of a point are
-/// finite.
+/// Differences of smaller entries have finite squares and sums of squares.
 const NEAR: f64 = 1e140;
 
 /// Finite vectors of equal length, and their metric.
@@ -22,7 +21,7 @@ pub(crate) struct Points {
     pub(crate) metric: PointMetric,
     /// Original coordinates, and their number per point.
     pub(crate) coordinates: Vec<f64>,
-    pub(crate) given_dim: usize,
+    pub(crate) coordinate_dim: usize,
     /// Vectors that distances are computed from, if they are not the coordinates, and their length.
     vectors: Option<Vec<f64>>,
     pub(crate) dim: usize,
@@ -30,7 +29,7 @@ pub(crate) struct Points {
     pub(crate) period: Option<Period>,
     /// Half the period of every coordinate, infinite for those without; `None` if all are infinite.
     /// Vectors are wrapped by it, so that several sets of points are comparable.
-    given_halves: Option<Vec<f64>>,
+    coordinate_halves: Option<Vec<f64>>,
     /// Half periods that affect distances between these points; infinite for other coordinates.
     halves: Option<Vec<f64>>,
     /// Vectors in single precision, once computed for bounds.
@@ -55,27 +54,28 @@ impl Points {
             let value = coordinates[at];
             return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
         }
-        let given_halves = geometry.half_periods(dim)?;
-        let period = geometry.period.filter(|_| given_halves.is_some());
-        let given_dim = dim;
-        let vectors = match &given_halves {
+        let coordinate_halves = geometry.half_periods(dim)?;
+        let period = geometry.period.filter(|_| coordinate_halves.is_some());
+        let coordinate_dim = dim;
+        let vectors = match &coordinate_halves {
             Some(halves) => Some(Vectors { dim, entries: wrap(&coordinates, halves)? }),
             None => metric.vectors(dim, &coordinates)?,
         };
-        let halves = given_halves.as_ref().zip(vectors.as_ref()).and_then(|(halves, vectors)| {
-            period::that_matter(halves, vectors.entries.chunks_exact(dim))
-        });
-        let dim = vectors.as_ref().map_or(given_dim, |vectors| vectors.dim);
+        let halves =
+            coordinate_halves.as_ref().zip(vectors.as_ref()).and_then(|(halves, vectors)| {
+                period::relevant_halves(halves, vectors.entries.chunks_exact(dim))
+            });
+        let dim = vectors.as_ref().map_or(coordinate_dim, |vectors| vectors.dim);
         let vectors = vectors.map(|vectors| vectors.entries);
         let single_precision = OnceLock::new();
         let points = Self {
             metric,
             coordinates,
-            given_dim,
+            coordinate_dim,
             vectors,
             dim,
             period,
-            given_halves,
+            coordinate_halves,
             halves,
             single_precision,
         };
@@ -84,7 +84,7 @@ impl Points {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.coordinates.len() / self.given_dim
+        self.coordinates.len() / self.coordinate_dim
     }
 
     /// Returns the vectors that distances are computed from.
@@ -94,69 +94,59 @@ impl Points {
 
     /// Returns the half periods of coordinates, infinite for those without, or `None` if there are
     /// none. They also apply to distances to other points.
-    pub(crate) fn given_halves(&self) -> Option<&[f64]> {
-        self.given_halves.as_deref()
+    pub(crate) fn coordinate_halves(&self) -> Option<&[f64]> {
+        self.coordinate_halves.as_deref()
     }
 
-    /// Returns the half periods that affect distances between these points, infinite for other
-    /// coordinates, or `None`.
+    /// Returns half periods that affect distances of these points, infinite for others.
     pub(crate) fn halves(&self) -> Option<&[f64]> {
         self.halves.as_deref()
     }
 
     /// Returns the half periods that affect distances between some of the points, or `None`.
     pub(crate) fn halves_among(&self, some: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
-        period::that_matter(self.halves()?, some.map(|i| self.vector(i)))
+        period::relevant_halves(self.halves()?, some.map(|i| self.vector(i)))
     }
 
     /// Returns whether inner products can replace differences.
-    pub(crate) fn takes_products(&self) -> bool {
-        self.metric.kernel().takes_products() && self.halves.is_none()
+    pub(crate) fn supports_products(&self) -> bool {
+        self.metric.kernel().supports_products() && self.halves.is_none()
     }
 
     pub(crate) fn vector(&self, i: usize) -> &[f64] {
         &self.vectors()[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// Returns all points in single precision for the norm of their metric, computed at the first
-    /// call.
+    /// Returns all points in single precision, computed at the first call.
     pub(crate) fn single_precision(&self, norm: Norm) -> Option<&SinglePrecisionCopy> {
         self.single_precision.get_or_init(|| SinglePrecisionCopy::new(self, norm)).as_ref()
     }
 
     pub(crate) fn distance(&self, i: usize, j: usize) -> f64 {
-        self.metric.between(self.vector(i), self.vector(j), self.given_halves())
+        self.metric.between(self.vector(i), self.vector(j), self.coordinate_halves())
     }
 
-    /// Computes the distances from one point to some others, bit for bit those of
-    /// [`Points::distance`].
+    /// Computes the distances from one point, bit for bit those of [`Points::distance`].
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         let x = self.vector(i);
         let vector = |j: u32| self.vector(j as usize);
         let ((fours, rest), (out, out_rest)) =
             (to.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
         for (to, out) in fours.iter().zip(out) {
-            *out = self.metric.between_several(x, to.map(vector), self.given_halves());
+            *out = self.metric.between_several(x, to.map(vector), self.coordinate_halves());
         }
         for (&j, out) in rest.iter().zip(out_rest) {
-            *out = self.metric.between(x, vector(j), self.given_halves());
+            *out = self.metric.between(x, vector(j), self.coordinate_halves());
         }
     }
 
-    /// Checks that no distance, nor a step towards it, overflows.
+    /// Checks that no distance, nor an intermediate result, overflows.
     fn check_extent(&self) -> Result<()> {
         let largest = self.vectors().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         if largest < NEAR {
             return Ok(());
         }
-        let mut low = self.vector(0).to_vec();
-        let mut high = low.clone();
-        for x in self.vectors().chunks_exact(self.dim) {
-            for k in 0..self.dim {
-                low[k] = low[k].min(x[k]);
-                high[k] = high[k].max(x[k]);
-            }
-        }
+        let (low, high) = period::bounding_box(self.dim, self.vectors().chunks_exact(self.dim));
         let extent = self.metric.kernel().sum(&low, &high);
         // Norms and inner products of centered points are below four times the square.
         if (4.0 * extent).is_finite() {
@@ -173,7 +163,7 @@ impl Points {
 
 /// Wraps coordinates into half their periods.
 fn wrap(coordinates: &[f64], halves: &[f64]) -> Result<Vec<f64>> {
-    let step = format_args!("coordinates within their periods");
+    let step = "coordinates within their periods";
     memory::check(step, memory::size_of::<f64>(&[coordinates.len()]), "give fewer points")?;
     let mut all = memory::with_capacity(step, coordinates.len(), "give fewer points")?;
     all.extend(coordinates.iter().zip(halves.iter().cycle()).map(|(&x, &half)| wrapped(x, half)));

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::accuracy::{Accuracy, Level};
-use crate::condensed::place;
 use crate::error::Error;
 use crate::estimate::Estimator;
-use crate::measure::Measures;
+use crate::measures::Measures;
+use crate::metric::condensed::place;
 use crate::metric::{BlockCache, GroundMetric};
 use crate::model::Model;
 use crate::names::Named;
@@ -350,7 +350,7 @@ fn bad_periods_are_named() {
         made.expect_err("refused").to_string()
     };
     let positive = "it must be a finite number of at least 1e-300";
-    for bad in ["0", "-1", "NaN", "inf"] {
+    for bad in ["0", "-1", "NaN", "inf", "1e-320"] {
         assert_eq!(refused(bad, 2, PointMetric::Euclidean), format!("period is {bad}; {positive}"));
         let each = format!("none,{bad}");
         assert_eq!(

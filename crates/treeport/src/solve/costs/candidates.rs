@@ -67,14 +67,14 @@ pub(in crate::solve) struct Candidate {
 
 /// Returns a key that sorts by value, and among equal values by sink.
 #[inline(always)]
-fn key(value: f32, sink: u32) -> u64 {
+pub(in crate::solve) fn key(value: f32, sink: u32) -> u64 {
     let bits = value.to_bits();
     let flip = if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
     u64::from(bits ^ flip) << 32 | u64::from(sink)
 }
 
 /// Returns the value of a key.
-fn value_of(key: u64) -> f32 {
+pub(in crate::solve) fn value_of(key: u64) -> f32 {
     let bits = (key >> 32) as u32;
     f32::from_bits(bits ^ if bits >> 31 == 1 { 1 << 31 } else { u32::MAX })
 }

@@ -35,7 +35,7 @@ pub trait Device: Debug + Send + Sync {
     fn nearest(&self, search: &DeviceSearch<'_>) -> Option<DeviceFound>;
 
     /// Returns whether the device searches however few pairs there are, as in tests of devices.
-    fn takes_all(&self) -> bool {
+    fn scans_all(&self) -> bool {
         false
     }
 
@@ -127,7 +127,7 @@ impl<'a> DeviceCosts<'a> {
         } else {
             rows >= ROWS_FOR_DEVICE
         };
-        query.most <= MOST_BY_DEVICE && (is_long || self.device.takes_all())
+        query.most <= MOST_BY_DEVICE && (is_long || self.device.scans_all())
     }
 
     /// Finds candidates on the device; `None` where the processor is faster.

@@ -13,6 +13,9 @@ use crate::metric::kernels::frame::Frame;
 /// Largest number of coordinates for which bounding boxes rule out most points.
 pub(super) const MOST_BOXED: usize = 8;
 
+/// Largest coordinate, in units; those of far points are lowered to it.
+const LARGEST: f32 = 2.0;
+
 /// Node of the tree over blocks; a leaf has no children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
@@ -50,6 +53,9 @@ impl KdPoints {
         let mut rounded = vec![0.0; places.len() * dim];
         for (&place, out) in places.iter().zip(rounded.chunks_exact_mut(dim)) {
             frame.round(&vectors[place * dim..(place + 1) * dim], out);
+            for x in out {
+                *x = x.clamp(-LARGEST, LARGEST);
+            }
         }
         Self::of_rounded(formula.clone(), dim, rounded)
     }
@@ -139,7 +145,7 @@ impl KdPoints {
 }
 
 /// Returns the order of some points of a metric in a k-d tree: neighbors follow each other.
-pub(super) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
+pub(in crate::solve) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
     let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
     let mut order: Vec<u32> = (0..points.len() as u32).collect();
     let point = |place: u32| &vectors[points[place as usize] * dim..][..dim];

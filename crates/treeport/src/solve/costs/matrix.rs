@@ -28,17 +28,19 @@ use super::search::in_parallel;
 use super::{AT_ONCE, CostSource, SinglePrecision, rounded_once};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::parallel;
-use crate::solve::exact::{GoesOn, ask};
-use crate::solve::matrix::MatrixView;
-use crate::units::power_of_two;
-use crate::wide::for_wide_registers;
+use crate::numeric::scale::power_of_two;
+use crate::numeric::wide_registers::for_wide_registers;
+use crate::solve::exact::{KeepGoing, check_canceled};
+use crate::solve::problem::matrix::MatrixView;
+use crate::tools::parallel;
 
 /// Costs of a matrix from its rows to its columns, or transposed.
 pub(super) struct MatrixCosts<'a> {
     entries: Entries<'a>,
     sinks: usize,
     unit: f64,
+    /// Upper bound of all costs.
+    most: f64,
     /// Costs in units, none above [`LARGEST`], in rows padded to whole blocks.
     single: Vec<f32>,
 }
@@ -68,12 +70,12 @@ impl<'a> MatrixCosts<'a> {
     /// is `transposed`. Returns `None` where single precision has no unit for them.
     ///
     /// # Errors
-    /// No memory; a cost that is negative or not finite; `Cancelled`.
+    /// No memory; a cost that is negative or not finite; `Canceled`.
     pub(super) fn new(
         view: &'a MatrixView<'a>,
         sides: [&[usize]; 2],
         transposed: bool,
-        goes_on: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<Option<Self>> {
         let [n, m] = sides.map(<[usize]>::len);
         let width = m.next_multiple_of(LANES);
@@ -82,16 +84,17 @@ impl<'a> MatrixCosts<'a> {
         memory::resize_room(&mut single, step, n.saturating_mul(width), "give fewer points")?;
         single.resize(n * width, CLOSED);
         let entries = Entries { view, sides: sides.map(<[usize]>::to_vec), transposed };
-        let largest = entries.largest(goes_on)?;
+        let largest = entries.largest(keep_going)?;
         let most = largest.min(MOST * entries.median().unwrap_or(largest));
         let unit = power_of_two(most);
         entries.copy(&mut single, width, |cost| (cost.min(most) / unit) as f32);
-        ask(goes_on)?;
+        check_canceled(keep_going)?;
         // Checks for costs so large that no unit brings them to 2 or less.
         let is_above = |row: &[f32]| row[..m].iter().any(|&cost| f64::from(cost) > LARGEST);
         let is_beyond = || single.par_chunks_exact(width).any(is_above);
         let has_unit = unit.is_normal() && (1.0 / unit).is_normal() && !is_beyond();
-        Ok(has_unit.then_some(Self { entries, sinks: m, unit, single }))
+        let most = largest.max(LARGEST * unit);
+        Ok(has_unit.then_some(Self { entries, sinks: m, unit, most, single }))
     }
 
     fn width(&self) -> usize {
@@ -117,7 +120,8 @@ impl CostSource for MatrixCosts<'_> {
     }
 
     fn precision(&self) -> SinglePrecision {
-        SinglePrecision { unit: self.unit, largest: LARGEST, lost: rounded_once(LARGEST) }
+        let Self { unit, most, .. } = *self;
+        SinglePrecision { unit, largest: LARGEST, lost: rounded_once(LARGEST), most }
     }
 
     fn candidates(&self, rows: &[u32], query: &Query<'_>) -> Vec<Candidates> {
@@ -179,10 +183,10 @@ impl Entries<'_> {
     }
 
     /// Checks all costs and returns the largest.
-    fn largest(&self, goes_on: &GoesOn<'_>) -> Result<f64> {
+    fn largest(&self, keep_going: &KeepGoing<'_>) -> Result<f64> {
         let [sources, sinks] = &self.sides;
         let (rows, columns) = if self.transposed { (sinks, sources) } else { (sources, sinks) };
-        ask(goes_on)?;
+        check_canceled(keep_going)?;
         let largest = |&i: &usize| {
             let mut row = Vec::with_capacity(columns.len());
             self.view.push_row(i, columns, &mut row);

@@ -10,7 +10,7 @@
 //! Engines query single costs in double precision, and in single precision the sinks of least
 //! cost + price of some sources, with a lower bound for all others and a bound of the rounding
 //! error ([`SinglePrecision`]). So an engine proves its result ([`minima`]) for any kind of costs.
-//! A new source takes one file and one arm of [`lay_out`].
+//! A new source takes one file and one arm of [`cost_source`].
 
 mod candidates;
 pub(super) mod device;
@@ -25,13 +25,15 @@ pub(super) mod tests;
 
 use std::sync::Arc;
 
-use super::exact::{GoesOn, ask};
+use super::exact::{KeepGoing, check_canceled};
 use super::sides::{Costs, Sides};
 use crate::error::Result;
 use crate::memory;
-use crate::rounding::{single, sum_roundings};
-pub(super) use candidates::{CLOSED, Candidates, Prices, Query};
+use crate::metric::GroundMetric;
+use crate::numeric::rounding::{single, sum_roundings};
+pub(super) use candidates::{CLOSED, Candidates, Prices, Query, key, value_of};
 use device::{Device, DeviceCosts};
+pub(super) use kd_points::order as near_order;
 use matrix::MatrixCosts;
 pub(super) use minima::{Minima, minima};
 use points::PointCosts;
@@ -58,6 +60,11 @@ pub(super) trait CostSource: Sync {
     /// Returns whether costs are lengths, so that the difference between two sinks is nearly the
     /// same for all sources that are far away.
     fn are_lengths(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the last source and the last sink are [spares](spare).
+    fn has_spares(&self) -> bool {
         false
     }
 
@@ -99,10 +106,13 @@ pub(super) struct Coarser<'a> {
 pub(super) struct SinglePrecision {
     /// Value of a cost of 1 in single precision.
     pub(super) unit: f64,
-    /// Upper bound of all costs, in units.
+    /// Upper bound of all costs in single precision, in units.
     pub(super) largest: f64,
-    /// Upper bound of the rounding error of a cost, in units.
+    /// Upper bound of the rounding error of a cost, in units. Costs of far points may be lower than
+    /// that: see [`PointCosts`] and [`MatrixCosts`].
     pub(super) lost: f64,
+    /// Upper bound of all costs in double precision.
+    pub(super) most: f64,
 }
 
 impl SinglePrecision {
@@ -110,6 +120,13 @@ impl SinglePrecision {
     /// units.
     pub(super) fn lost_with(&self, price: f64) -> f64 {
         self.lost + single(4) * price
+    }
+
+    /// Returns an upper bound of the rounding error of sums of a cost and a price, where the
+    /// largest absolute price is `price` and this sum is `sum`, in units. Far points may have
+    /// prices far below all others.
+    fn lost_in_sum(&self, sum: f64, price: f64) -> f64 {
+        self.lost_with(price.min(sum.abs() + self.largest))
     }
 
     /// Returns the least ε by which prices in single precision still rise.
@@ -124,18 +141,18 @@ fn rounded_once(largest: f64) -> f64 {
 }
 
 impl dyn CostSource + '_ {
-    /// Finds the candidates of some sources while `goes_on` returns true; returns whether the scan
+    /// Finds the candidates of some sources while `keep_going` returns true; returns whether the scan
     /// was completed.
     pub(super) fn scan(
         &self,
         rows: &[u32],
         query: &Query<'_>,
-        goes_on: &dyn Fn() -> bool,
+        keep_going: &dyn Fn() -> bool,
         mut take: impl FnMut(u32, &Candidates),
     ) -> bool {
         let at_once = self.rows_at_once(rows.len(), query).min(MOST_FOUND / query.most);
         rows.chunks(at_once.max(TOGETHER)).all(|rows| {
-            if !goes_on() {
+            if !keep_going() {
                 return false;
             }
             let found = self.candidates(rows, query);
@@ -156,18 +173,14 @@ const TOGETHER: usize = 16;
 
 /// Cost source with the indices of its sources and sinks in the sides, which may have another
 /// order.
-pub(super) struct LaidOut<'a> {
+pub(super) struct OrderedCosts<'a> {
     pub(super) costs: Box<dyn CostSource + 'a>,
     pub(super) places: [Vec<u32>; 2],
 }
 
-impl LaidOut<'_> {
+impl OrderedCosts<'_> {
     /// Adds a spare source and a spare sink. `SpareCosts` are in the order of the sides, and the
     /// spares come last there, too.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "relaxed problems are still solved on a table")
-    )]
     pub(super) fn with_spares(self, spares: &SpareCosts) -> Self {
         let Self { costs, mut places } = self;
         let of_sides = [0, 1].map(|side: usize| -> Vec<f64> {
@@ -176,7 +189,7 @@ impl LaidOut<'_> {
         for places in &mut places {
             places.push(places.len() as u32);
         }
-        let spares = SpareCosts { of_sides, between: spares.between };
+        let spares = SpareCosts { of_sides, between: spares.between.min(costs.precision().most) };
         let costs = Box::new(WithSpares::new(costs, spares));
         Self { costs, places }
     }
@@ -185,37 +198,69 @@ impl LaidOut<'_> {
 /// Lays out the costs of a problem in single precision; `None` where that cannot distinguish them.
 ///
 /// # Errors
-/// No memory; an entry of a matrix that is negative or not finite; `Cancelled`.
-pub(super) fn lay_out<'a>(
+/// No memory; an entry of a matrix that is negative or not finite; `Canceled`.
+pub(super) fn cost_source<'a>(
     costs: Costs<'a>,
     sides: &Sides,
     device: Option<&Arc<dyn Device>>,
-    goes_on: &GoesOn<'_>,
-) -> Result<Option<LaidOut<'a>>> {
+    keep_going: &KeepGoing<'_>,
+) -> Result<Option<OrderedCosts<'a>>> {
     let of_sides = [&sides.left[..], &sides.right];
     let metric = match costs {
         Costs::Metric(metric) => metric,
         Costs::Matrix(view) => {
-            let costs = MatrixCosts::new(view, of_sides, sides.swapped, goes_on)?;
+            let costs = MatrixCosts::new(view, of_sides, sides.swapped, keep_going)?;
             let places = of_sides.map(|side| (0..side.len() as u32).collect());
-            return Ok(costs.map(|costs| LaidOut { costs: Box::new(costs), places }));
+            return Ok(costs.map(|costs| OrderedCosts { costs: Box::new(costs), places }));
         }
     };
     if !is_supported(metric) {
         return Ok(None);
     }
     let places = of_sides.map(|side| kd_points::order(metric, side));
-    ask(goes_on)?;
+    check_canceled(keep_going)?;
     let numbers =
         |side: usize| places[side].iter().map(|&at| of_sides[side][at as usize]).collect();
     let points = PointCosts::new(metric, [numbers(0), numbers(1)]);
-    ask(goes_on)?;
+    check_canceled(keep_going)?;
     let Some(points) = points else { return Ok(None) };
     let costs: Box<dyn CostSource + 'a> = match device {
         Some(device) => Box::new(DeviceCosts::new(points, device)),
         None => Box::new(points),
     };
-    Ok(Some(LaidOut { costs, places }))
+    Ok(Some(OrderedCosts { costs, places }))
+}
+
+/// Computes the least cost + price over some points for other points; `None` where single precision
+/// does not support the metric. They have the bits of a loop over all pairs.
+///
+/// # Errors
+/// `Canceled`.
+pub(super) fn least_sums(
+    metric: &GroundMetric,
+    sides: [&[usize]; 2],
+    prices: &[f64],
+    keep_going: &KeepGoing<'_>,
+) -> Result<Option<Vec<f64>>> {
+    if !is_supported(metric) {
+        return Ok(None);
+    }
+    let places = sides.map(|side| kd_points::order(metric, side));
+    check_canceled(keep_going)?;
+    let [sources, sinks] =
+        [0, 1].map(|side: usize| places[side].iter().map(|&at| sides[side][at as usize]).collect());
+    let Some(costs) = PointCosts::new(metric, [sources, sinks]) else { return Ok(None) };
+    let prices: Vec<f64> = places[1].iter().map(|&at| prices[at as usize]).collect();
+    let sums = minima::exact_minima(&costs, &prices, &|| keep_going(None))?;
+    if sums.contains(&f64::INFINITY) {
+        // Prices beyond those of single precision.
+        return Ok(None);
+    }
+    let mut least = vec![0.0; places[0].len()];
+    for (&place, sum) in places[0].iter().zip(sums) {
+        least[place as usize] = sum;
+    }
+    Ok(Some(least))
 }
 
 /// Estimates the bytes of costs in single precision between this many points.

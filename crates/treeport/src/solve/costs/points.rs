@@ -8,6 +8,7 @@ use super::{AT_ONCE, Coarser, CostSource, SinglePrecision};
 use crate::metric::GroundMetric;
 use crate::metric::kernels::formulas::{CostFormula, Formula};
 use crate::metric::kernels::frame::{Frame, center};
+use crate::numeric::scale::of_largest;
 
 /// Largest number of coordinates for which single precision distinguishes costs.
 const MOST_DIM: usize = 1 << 12;
@@ -31,6 +32,9 @@ pub(in crate::solve) fn has_boxes(metric: &GroundMetric) -> bool {
 }
 
 /// Costs between points of a metric.
+///
+/// A far point is moved to the boundary of the box in which coordinates are at most 2 units. That
+/// shortens its distances, so costs in single precision are still lower bounds.
 pub(super) struct PointCosts<'a> {
     metric: &'a GroundMetric,
     precision: SinglePrecision,
@@ -56,7 +60,7 @@ impl PointSide {
     }
 
     /// Computes the mean cost between a point and the middle point of its group.
-    fn reach(&self, coarse: &Self, group: usize) -> f32 {
+    fn mean_radius(&self, coarse: &Self, group: usize) -> f32 {
         let cost = |place: usize| f64::from(self.points.cost(place, &coarse.points, place / group));
         let sum: f64 = (0..self.points.len).map(cost).sum();
         (sum / self.points.len as f64) as f32
@@ -67,13 +71,7 @@ impl<'a> PointCosts<'a> {
     /// Lays out two sides, each in the [order](super::kd_points::order) of a k-d tree; `None` where
     /// single precision has no formula or no unit.
     pub(super) fn new(metric: &'a GroundMetric, sides: [Vec<usize>; 2]) -> Option<Self> {
-        let (frame, formula, unit) = frame(metric, sides.each_ref().map(|side| &side[..]))?;
-        let dim = frame.center.len();
-        let precision = SinglePrecision {
-            unit,
-            largest: formula.formula.largest(dim),
-            lost: formula.formula.lost(dim, !formula.halves.is_empty()),
-        };
+        let (frame, formula, precision) = frame(metric, sides.each_ref().map(|side| &side[..]))?;
         let [sources, sinks] = sides.map(|numbers| {
             let points = KdPoints::new(&frame, &formula, metric, &numbers);
             PointSide { numbers: Arc::new(numbers), points: Arc::new(points) }
@@ -97,7 +95,8 @@ impl<'a> PointCosts<'a> {
     /// on the side where it is less.
     pub(super) fn coarser_points(&self, group: usize) -> ([Self; 2], f32) {
         let [sources, sinks] = [&self.sources, &self.sinks].map(|side| side.coarser(group));
-        let reach = self.sources.reach(&sources, group).min(self.sinks.reach(&sinks, group));
+        let reach =
+            self.sources.mean_radius(&sources, group).min(self.sinks.mean_radius(&sinks, group));
         let (metric, precision) = (self.metric, self.precision);
         let back = Self { metric, precision, sources: self.sinks.clone(), sinks: sources.clone() };
         ([Self { metric, precision, sources, sinks }, back], reach)
@@ -157,9 +156,12 @@ impl CostSource for PointCosts<'_> {
 /// quarter of a circle: half of √2, the chord of a quarter, less the rounding error.
 const NEAR_CENTER: f64 = 0.707;
 
-/// Returns the frame of two sides, their formula, and the value of a cost of 1; `None` where single
-/// precision cannot represent that.
-fn frame(metric: &GroundMetric, sides: [&[usize]; 2]) -> Option<(Frame, CostFormula, f64)> {
+/// Returns the frame of two sides, their formula, and their precision; `None` where single precision
+/// cannot represent costs.
+fn frame(
+    metric: &GroundMetric,
+    sides: [&[usize]; 2],
+) -> Option<(Frame, CostFormula, SinglePrecision)> {
     let (dim, vectors) = metric.vectors()?;
     let (mut formula, share) = Formula::of(metric.point_metric()?)?;
     let numbers = || sides.into_iter().flatten().copied();
@@ -173,16 +175,66 @@ fn frame(metric: &GroundMetric, sides: [&[usize]; 2]) -> Option<(Frame, CostForm
         formula = Formula::Globe;
         center.fill(0.0);
     }
-    let frame = if formula == Formula::Globe {
+    let is_arc = matches!(formula, Formula::Arc | Formula::Globe);
+    let unit_of = |frame: &Frame| {
+        frame.unit * if formula == Formula::Square { frame.unit } else { 1.0 } * share
+    };
+    let mut frame = if formula == Formula::Globe {
         Frame { center, unit: 1.0, halves: None }
     } else {
-        Frame::with_center(center, points, halves.as_deref())
+        Frame::with_center(center, points.clone(), halves.as_deref())
     };
-    let square = if formula == Formula::Square { frame.unit } else { 1.0 };
-    let unit = frame.unit * square * share;
-    let is_arc = matches!(formula, Formula::Arc | Formula::Globe);
+    let most = formula.largest(dim) * unit_of(&frame);
+    if halves.is_none() && !is_arc {
+        frame = without_far_points(frame, points);
+    }
+    let unit = unit_of(&frame);
     let curvature = if is_arc { (0.25 * frame.unit * frame.unit) as f32 } else { 0.0 };
     let halves = frame.halves.clone().unwrap_or_default();
+    let precision = SinglePrecision {
+        unit,
+        largest: formula.largest(dim),
+        lost: formula.lost(dim, !halves.is_empty()),
+        most,
+    };
     let formula = CostFormula { formula, halves, curvature };
-    (unit.is_normal() && (1.0 / unit).is_normal()).then_some((frame, formula, unit))
+    (unit.is_normal() && (1.0 / unit).is_normal()).then_some((frame, formula, precision))
+}
+
+/// Number of sampled points that decide which others are far.
+const PROBES: usize = 1001;
+
+/// Share of the points that may be far.
+const FAR: f64 = 0.05;
+
+/// Ratio of the offset of a far point from the center to that of the others. Where points are at
+/// most 32 times as far, costs keep 18 bits.
+///
+/// 4,000 points a side, uniform in the plane, one of them at 10⁹: 0.26 s of processor time with
+/// equal masses and 0.41 s with random ones, instead of 3.4 s on a table; without that point 0.14
+/// and 0.32 s.
+const FAR_RATIO: f64 = 32.0;
+
+/// Returns a frame for all points but few that are far away, if there are such points: in the frame
+/// of all points single precision would not distinguish the costs between the others.
+fn without_far_points<'a>(frame: Frame, points: impl Iterator<Item = &'a [f64]> + Clone) -> Frame {
+    let count = points.clone().count();
+    let probes: Vec<&[f64]> = points.clone().step_by(count.div_ceil(PROBES)).collect();
+    let middle = |axis: usize| {
+        let mut along: Vec<f64> = probes.iter().map(|point| point[axis]).collect();
+        let half = along.len() / 2;
+        *along.select_nth_unstable_by(half, f64::total_cmp).1
+    };
+    let center: Vec<f64> = (0..frame.center.len()).map(middle).collect();
+    let offset =
+        |point: &[f64]| point.iter().zip(&center).map(|(x, c)| (x - c).abs()).fold(0.0, f64::max);
+    let mut offsets: Vec<f64> = probes.iter().map(|point| offset(point)).collect();
+    let most_near = ((1.0 - FAR) * offsets.len() as f64) as usize;
+    let near = *offsets.select_nth_unstable_by(most_near.min(probes.len() - 1), f64::total_cmp).1;
+    let limit = FAR_RATIO * near;
+    if limit == 0.0 || frame.unit <= limit {
+        return frame;
+    }
+    let unit = of_largest(points.map(offset).filter(|offset| *offset <= limit));
+    Frame { center, unit, halves: None }
 }

@@ -16,11 +16,13 @@ use crate::metric::kernels::formulas::{
     least_arc,
 };
 use crate::metric::period::apart_single;
-use crate::wide::for_wide_registers;
+use crate::numeric::wide_registers::for_wide_registers;
 
-/// Coordinates that one thread scans before a second one would have started, some tens of
-/// microseconds. Selecting the least sums takes as long as [`SELECTING`] coordinates more.
+/// Largest number of coordinates that one thread scans alone: a second thread takes as long to
+/// start, some tens of microseconds.
 const ALONE: usize = 1 << 20;
+
+/// Time of selecting the least sums per scanned point, in coordinates.
 const SELECTING: usize = 48;
 
 /// Coordinates of blocks that stay in the cache.

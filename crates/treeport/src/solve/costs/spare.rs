@@ -14,7 +14,7 @@ use super::{AT_ONCE, Coarser, CostSource, SinglePrecision, rounded_once};
 pub(in crate::solve) struct SpareCosts {
     /// Costs from each source to the spare sink, and from the spare source to each sink.
     pub(in crate::solve) of_sides: [Vec<f64>; 2],
-    /// Cost from the spare source to the spare sink.
+    /// Cost from the spare source to the spare sink, lowered to the bound of all others.
     pub(in crate::solve) between: f64,
 }
 
@@ -43,15 +43,16 @@ impl<'a> WithSpares<'a> {
     pub(super) fn new(costs: Box<dyn CostSource + 'a>, spares: SpareCosts) -> Self {
         let inner = costs.precision();
         let unit = inner.unit;
-        let most = (spares.largest() / unit).min(MOST * inner.largest) as f32;
-        let largest = inner.largest.max(f64::from(most));
+        let highest = (spares.largest() / unit).min(MOST * inner.largest) as f32;
+        let largest = inner.largest.max(f64::from(highest));
         let lost = inner.lost.max(rounded_once(largest));
-        let single = |cost: &f64| ((cost / unit) as f32).min(most);
+        let single = |cost: &f64| ((cost / unit) as f32).min(highest);
         let column = spares.of_sides[0].iter().chain([&spares.between]).map(single).collect();
         let row = spares.of_sides[1].iter().chain([&spares.between]).map(single);
         let mut row: Vec<f32> = row.collect();
         row.resize(row.len().next_multiple_of(LANES), CLOSED);
-        let precision = SinglePrecision { unit, largest, lost };
+        let most = inner.most.max(spares.largest());
+        let precision = SinglePrecision { unit, largest, lost, most };
         Self { costs, spares, precision, column, row }
     }
 
@@ -87,6 +88,10 @@ impl CostSource for WithSpares<'_> {
 
     fn precision(&self) -> SinglePrecision {
         self.precision
+    }
+
+    fn has_spares(&self) -> bool {
+        true
     }
 
     fn prices(&self, of: Vec<f32>) -> Prices {

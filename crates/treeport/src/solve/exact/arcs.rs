@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use super::price::Cost;
 use super::table::COSTS_PER_CHECK;
-use super::{GoesOn, ask};
+use super::{KeepGoing, check_canceled};
 use crate::error::Result;
 
 /// An entering arc: each unit of flow on it changes the cost by its reduced cost.
@@ -33,6 +33,19 @@ pub(super) trait Arcs<C: Cost> {
     /// Returns the second smallest `cost + price` of a source minus the smallest, and the sink of
     /// the smallest, or an index out of range if all arcs of the source end at saturated sinks.
     fn regret(&self, source: usize, price: &[C]) -> (C, usize);
+
+    /// Appends cost + price and the sink of every arc from a source to an unsaturated sink.
+    fn open(&self, source: usize, price: &[C], out: &mut Vec<(C, u32)>);
+}
+
+/// Appends the sums of arcs whose sinks are not saturated.
+fn push_open<C: Cost>(
+    arcs: impl Iterator<Item = (usize, C)>,
+    price: &[C],
+    out: &mut Vec<(C, u32)>,
+) {
+    let open = arcs.filter(|(j, _)| price[*j] != C::FAR);
+    out.extend(open.map(|(j, cost)| (cost + price[j], j as u32)));
 }
 
 /// All arcs, as rows of costs.
@@ -58,6 +71,11 @@ impl<C: Cost> Arcs<C> for AllArcs<'_, C> {
     fn regret(&self, source: usize, price: &[C]) -> (C, usize) {
         C::regret(&self.cost[source * self.m..(source + 1) * self.m], price)
     }
+
+    fn open(&self, source: usize, price: &[C], out: &mut Vec<(C, u32)>) {
+        let row = &self.cost[source * self.m..(source + 1) * self.m];
+        push_open(row.iter().copied().enumerate(), price, out);
+    }
 }
 
 /// The empty set of arcs.
@@ -79,6 +97,8 @@ impl<C: Cost> Arcs<C> for NoArcs {
     fn regret(&self, _source: usize, _price: &[C]) -> (C, usize) {
         (C::default(), usize::MAX)
     }
+
+    fn open(&self, _source: usize, _price: &[C], _out: &mut Vec<(C, u32)>) {}
 }
 
 /// A sparse set of arcs in compressed rows; its buffers are reusable.
@@ -109,20 +129,17 @@ impl<C: Cost> FewArcs<C> {
     }
 
     /// Selects about the [`NEAR`] arcs of every row with the smallest cost + price, in O(arcs).
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `keep_going` returns false.
     pub(super) fn cheapest(
         &mut self,
         cost: &[C],
         price: &[C],
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<()> {
         self.clear();
         let rows = (COSTS_PER_CHECK / price.len()).max(1);
         for (i, row) in cost.chunks_exact(price.len()).enumerate() {
             if i % rows == rows - 1 {
-                ask(keep_going)?;
+                check_canceled(keep_going)?;
             }
             self.push_cheapest(row, price);
             self.end_row();
@@ -183,6 +200,10 @@ impl<C: Cost> Arcs<C> for FewArcs<C> {
         }
         (if at == usize::MAX { C::default() } else { second - first }, at)
     }
+
+    fn open(&self, source: usize, price: &[C], out: &mut Vec<(C, u32)>) {
+        push_open(self.row(source), price, out);
+    }
 }
 
 impl FewArcs<f64> {
@@ -229,6 +250,10 @@ impl Arcs<f64> for SingleArcs<'_> {
         }
         (if at == usize::MAX { 0.0 } else { second - first }, at)
     }
+
+    fn open(&self, source: usize, price: &[f64], out: &mut Vec<(f64, u32)>) {
+        push_open((0..price.len()).map(|j| (j, self.cost(source, j))), price, out);
+    }
 }
 
 /// Expected number of candidate arcs in a row.
@@ -254,8 +279,7 @@ impl Pricing {
         Self { next_row: 0, block: (rows.ceil() as usize).clamp(1, sources) }
     }
 
-    /// Returns the arc with the most negative reduced cost in the next block that has one; `None`
-    /// if no reduced cost is below `-slack`.
+    /// Returns the most negative arc of the next block that has one below `-slack`, if any.
     pub(super) fn next<C: Cost>(
         &mut self,
         arcs: &impl Arcs<C>,

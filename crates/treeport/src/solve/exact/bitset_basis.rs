@@ -101,8 +101,7 @@ impl<C: Cost> Basis<C> for BitsetBasis {
 }
 
 impl BitsetBasis {
-    /// Finds the arcs between i and j, and those among them whose flow decreases: arcs above
-    /// sources on i's side and above sinks on j's side.
+    /// Finds the arcs between i and j, and those among them whose flow decreases.
     fn close_cycle(&mut self, i: usize, j: usize) {
         for word in 0..self.cycle.len() {
             let at = word * self.nodes;
@@ -113,8 +112,7 @@ impl BitsetBasis {
         }
     }
 
-    /// Returns the leaving arc, the falling arc with the least flow, and that flow. Flows are
-    /// distinct.
+    /// Returns the falling arc with the least flow, and that flow; flows are distinct.
     fn leaving(&self) -> (usize, i128) {
         let mut least = (0, i128::MAX);
         for (word, &falling) in self.falling.iter().enumerate() {

@@ -5,24 +5,21 @@
 
 use super::edges;
 use super::price::Cost;
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
-use crate::rounding::double;
-use crate::solve::posed::OnMetric;
+use crate::numeric::rounding::double;
+use crate::solve::problem::posed::OnMetric;
 use crate::solve::route::searches_pay;
 use crate::solve::sides::{Costs, Sides};
 use crate::solve::workspace;
 
-/// Computes a certified lower bound of W₁ between two valid measures from heights of their points.
+/// Computes a certified lower bound of W₁ between two valid measures from heights of their points,
+/// best from Kantorovich potentials.
 ///
-/// Any heights are allowed; Kantorovich potentials give the best bound. The heights of the sources,
-/// lowered to the largest feasible values, are one set of dual values; the largest values of the
-/// sources that the heights of the sinks allow are another. The larger bound is returned, which is
-/// symmetric in a and b.
-///
-/// # Complexity
-/// s² distances for s points, and a few passes over them; the bound is 0 for more than
-/// [`MOST_COSTS`] of them. On a graph five searches, O(E log N), if that is less.
+/// The heights of the sources, lowered to the largest feasible values, are one set of dual values;
+/// those that the heights of the sinks allow are another. The larger bound is returned, which is
+/// symmetric in a and b: a few passes over at most [`MOST_COSTS`] distances, else 0, or on a graph
+/// five searches.
 pub(crate) fn lower_bound(
     metric: &GroundMetric,
     a: &Measure<'_>,
@@ -88,8 +85,7 @@ pub(super) fn dual_bound(
         size += mass * dual.abs();
         largest = largest.max(dual.abs());
     }
-    // One rounding for each product and sum, and one for each c − u in a minimum. If totals differ
-    // slightly, a constant added to the dual values changes the bound.
+    // One rounding each for products, sums and differences, and for totals that differ.
     let roundings = double(supply.len() + demand.len() + 4);
     let (total_supply, total_demand): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
     let rounding = roundings * size + double(2) * total_demand * largest;
@@ -111,7 +107,7 @@ fn largest_right(cost: &[f64], left: &[f64], m: usize, out: &mut Vec<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Measures;
+    use crate::measures::Measures;
     use crate::metric::PointMetric;
 
     #[test]

@@ -1,10 +1,10 @@
 //! Exact transport on the edges of a graph, without distances.
 
 use super::integer_mass::Units;
-use super::{GoesOn, is_proof, is_settled};
+use super::{KeepGoing, is_proof, is_settled};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
-use crate::rounding::double;
+use crate::numeric::rounding::double;
 use crate::solve::aim::{Aim, Deadline, Wanted};
 use crate::solve::answer::Answer;
 use crate::solve::graph::{self, Simplex};
@@ -41,11 +41,9 @@ pub(in crate::solve) struct EdgeProblem<'a> {
 }
 
 impl EdgeProblem<'_> {
-    /// Pivots on the edges until the answer reaches the aim.
-    ///
-    /// # Complexity
-    /// Any spanning tree gives an upper bound, and its potentials a lower bound after one search of
-    /// the graph from all nodes at once, O(E log N). For bounds that happens a few times.
+    /// Pivots on the edges until the answer reaches the aim. Any spanning tree gives an upper
+    /// bound, and its potentials a lower bound after one search of the graph from all nodes, O(E
+    /// log N).
     pub(in crate::solve) fn answer(
         &self,
         units: &mut Units,
@@ -58,7 +56,7 @@ impl EdgeProblem<'_> {
         memory.supply.resize(self.network.tree.order.len(), 0);
         let places = (&sides.left[..], &sides.right[..], root);
         let mass = units.on_nodes(places, [&sides.supply, &sides.demand], &mut memory.supply);
-        if self.aim.takes_bounds() {
+        if self.aim.accepts_bounds() {
             return self.bounds(units, &mass, memory);
         }
         self.exact(units, &mass, memory)
@@ -79,12 +77,12 @@ impl EdgeProblem<'_> {
         let keep_going = |_| deadline.report_proved(None);
         let best = loop {
             let is_optimal = match short.run(network, nodes / CHECKS + 1, &keep_going) {
-                Err(Error::Cancelled) if deadline.has_passed() => false,
+                Err(Error::Canceled) if deadline.has_passed() => false,
                 is_optimal => is_optimal?,
             };
             let is_stopped = !deadline.report_proved(None);
             if is_stopped && !deadline.has_passed() {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
             let price = |(edge, flow): (usize, i128)| mass(flow).abs() * network.edges[edge].2;
             let upper: f64 = short.flows(network).map(price).sum();
@@ -108,7 +106,7 @@ impl EdgeProblem<'_> {
         }
         // Lengths differ by too many orders of magnitude for 64 bits.
         match self.exact(units, mass, memory) {
-            Err(Error::Cancelled) if deadline.has_passed() => {
+            Err(Error::Canceled) if deadline.has_passed() => {
                 Ok(self.with_plan(best, units, || tree, |v| potential[v]))
             }
             answer => answer,
@@ -123,7 +121,7 @@ impl EdgeProblem<'_> {
         memory: &mut OnEdges,
     ) -> Result<Answer> {
         let (network, sides) = (self.network, self.sides);
-        let keep_going: &GoesOn<'_> = &|proved| self.deadline.report_proved(proved);
+        let keep_going: &KeepGoing<'_> = &|proved| self.deadline.report_proved(proved);
         let lost = units.rounded(&sides.supply, &sides.demand);
         let OnEdges { supply, short, long } = memory;
         let nodes = supply.len();
@@ -187,8 +185,7 @@ impl EdgeProblem<'_> {
     }
 }
 
-/// Computes the lower bound that heights prove on a graph by five searches from all sources or all
-/// sinks at once; `dual::bound_by_heights` computes it from all distances.
+/// Computes the lower bound of heights on a graph by five searches from all points at once.
 pub(super) fn lower_bound_by_searches(
     metric: &GroundMetric,
     sides: &Sides,
@@ -226,7 +223,7 @@ fn run<C: graph::Integer>(
     (supply, clip): (&[i128], f64),
     mass: &impl Fn(i128) -> f64,
     lost: f64,
-    keep_going: &GoesOn<'_>,
+    keep_going: &KeepGoing<'_>,
 ) -> Result<Option<(f64, f64)>> {
     simplex.set(network, supply, clip);
     simplex.run(network, usize::MAX, keep_going)?;
@@ -283,11 +280,11 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::measure::Measures;
-    use crate::seed::generator;
+    use crate::measures::Measures;
+    use crate::numeric::seed::generator;
     use crate::solve::exact::dual::bound_by_heights;
     use crate::solve::exact::table::Table;
-    use crate::solve::posed::OnMetric;
+    use crate::solve::problem::posed::OnMetric;
     use crate::solve::sides::Costs;
 
     /// Compares with the bound from all distances.

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use crate::seed::generator;
+use crate::numeric::seed::generator;
 
 /// Masses as integers, with the perturbation that keeps every basic flow above 0.
 ///
@@ -19,14 +19,13 @@ pub(in crate::solve) struct Units {
     /// Logarithm of a number of quanta above the larger total.
     bits: i32,
     /// Whether every mass is certainly a whole number of quanta.
-    is_whole: bool,
+    is_integer: bool,
 }
 
 /// Fewest quanta of a mass for which its last bit is at least one quantum.
 const WHOLE: i128 = 1 << 53;
 
-/// Bits for units. One of the other three is the sign, one is for totals whose sum in `f64` is
-/// rounded below a power of two, and one is spare.
+/// Bits for units: the others are the sign, one for rounded totals, and a spare one.
 const UNIT_BITS: i32 = 125;
 
 /// Returns the shift for which a quantum exceeds twice this many perturbations of one unit.
@@ -43,6 +42,11 @@ fn tree_shift(nodes: usize) -> u32 {
 }
 
 impl Units {
+    /// Returns whether it is small enough for a thread to keep.
+    pub(in crate::solve) fn is_small(&self) -> bool {
+        self.supply.capacity() + self.demand.capacity() <= super::MOST_KEPT
+    }
+
     /// Converts masses, balances their totals and perturbs them.
     pub(in crate::solve) fn set(&mut self, supply: &[f64], demand: &[f64]) {
         self.quantize(supply, demand);
@@ -73,7 +77,7 @@ impl Units {
         self.supply.extend(supply.iter().map(&mut quanta));
         self.demand.clear();
         self.demand.extend(demand.iter().map(&mut quanta));
-        self.is_whole = least >= WHOLE;
+        self.is_integer = least >= WHOLE;
     }
 
     /// Returns both totals in quanta.
@@ -81,8 +85,7 @@ impl Units {
         [self.supply.iter().sum(), self.demand.iter().sum()]
     }
 
-    /// Converts masses to quanta with equal totals, for a basis that starts from a tree
-    /// ([`perturb_tree`](Self::perturb_tree)).
+    /// Converts masses to quanta with equal totals, for [`perturb_tree`](Self::perturb_tree).
     pub(in crate::solve) fn quantize_balanced(&mut self, supply: &[f64], demand: &[f64]) {
         let shift = tree_shift(supply.len() + demand.len()).cast_signed();
         self.quantize_to(UNIT_BITS - 1 - shift, supply, demand);
@@ -133,7 +136,7 @@ impl Units {
 
     /// Returns the total rounding error: 0 for masses above about 10⁻¹⁴ of the total.
     pub(in crate::solve) fn rounded(&self, supply: &[f64], demand: &[f64]) -> f64 {
-        if self.is_whole {
+        if self.is_integer {
             return 0.0;
         }
         let (quantum, factors) = (factors(-self.exponent), factors(self.exponent));

@@ -9,7 +9,7 @@
 //! end changes, or both do, and then the arc from the new source to the old sink is added. From u =
 //! 0 at the first source, u + v = c along the staircase gives all dual values, and by the same
 //! theorem they are dual feasible. Accumulated over millions of points in `f64` they would not be:
-//! differences, squares and sums are [`Twofold`], and each value is rounded once in the end.
+//! differences, squares and sums are [`DoubleDouble`], and each value is rounded once in the end.
 //!
 //! **Certificate.** The theorem proves that the plan is optimal. Its cost is a sum of terms of at
 //! least 0 with [`ROUNDINGS`] roundings each. If dual values are requested, the gap also includes
@@ -19,22 +19,21 @@
 use std::iter::Peekable;
 
 use super::integer_mass::Units;
-use super::{GoesOn, MOST_KEPT, ask, is_proof, is_settled};
+use super::{KeepGoing, MOST_KEPT, check_canceled, is_proof, is_settled};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::order::NumberOrder;
-use crate::rounding::double;
+use crate::numeric::double_double::DoubleDouble;
+use crate::numeric::order::NumberOrder;
+use crate::numeric::rounding::double;
+use crate::numeric::scale::power_of_two;
 use crate::solve::aim::Wanted;
 use crate::solve::answer::Answer;
 use crate::solve::route::Engine;
 use crate::solve::sides::Sides;
-use crate::twofold::Twofold;
-use crate::units::power_of_two;
 
-/// Roundings of a term of the value and of the sum: one each for mass, difference, square, product,
-/// unit and last digit, and two spare.
+/// Roundings of a term of the value and of the sum, and two spare.
 const ROUNDINGS: usize = 8;
 
 /// Moves between two checks for cancellation: some milliseconds.
@@ -69,13 +68,17 @@ impl<'a> Line<'a> {
         self.of_length(self.width(a.support().iter().chain(b.support()).map(|&p| p as usize)))
     }
 
+    /// Returns whether costs are distances, not squares of them.
+    pub(in crate::solve) fn is_distance(&self) -> bool {
+        self.square_share.is_none()
+    }
+
     /// Returns the number of points.
     pub(super) fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Returns the coordinate of a point.
-    pub(super) fn coordinate(&self, point: usize) -> f64 {
+    pub(in crate::solve) fn coordinate(&self, point: usize) -> f64 {
         self.at[point]
     }
 
@@ -102,8 +105,8 @@ impl<'a> Line<'a> {
     }
 
     /// Returns the [cost](Self::cost) with twice the digits.
-    fn exact_cost(&self, i: usize, j: usize, unit: f64) -> Twofold {
-        let length = Twofold::sum(self.at[i] / unit, -self.at[j] / unit).abs();
+    fn exact_cost(&self, i: usize, j: usize, unit: f64) -> DoubleDouble {
+        let length = DoubleDouble::sum(self.at[i] / unit, -self.at[j] / unit).abs();
         self.square_share.map_or(length, |share| length * length * share.into())
     }
 
@@ -125,6 +128,30 @@ impl LineOrder {
     pub(in crate::solve) fn is_small(&self) -> bool {
         self.left.is_within(MOST_KEPT) && self.right.is_within(MOST_KEPT)
     }
+
+    /// Sorts both sides by coordinate.
+    fn sort(&mut self, line: &Line<'_>, [left, right]: [&[usize]; 2]) {
+        let Self { left: of_left, right: of_right } = self;
+        let sort = |order: &mut NumberOrder, points: &[usize]| {
+            order.sort(points.iter().map(|&p| line.at[p]));
+        };
+        if left.len().min(right.len()) >= LARGE {
+            rayon::join(|| sort(of_left, left), || sort(of_right, right));
+        } else {
+            sort(of_left, left);
+            sort(of_right, right);
+        }
+    }
+
+    /// Returns the places of both sides by coordinate.
+    pub(in crate::solve) fn sorted(
+        &mut self,
+        line: &Line<'_>,
+        sides: [&[usize]; 2],
+    ) -> [impl Iterator<Item = usize> + '_; 2] {
+        self.sort(line, sides);
+        [self.left.places(), self.right.places()]
+    }
 }
 
 /// Refuses problems on a line of which `at_once` do not fit into memory together.
@@ -138,7 +165,7 @@ pub(in crate::solve) fn check_memory(n: usize, m: usize, at_once: usize) -> Resu
 pub(in crate::solve) fn bytes(n: usize, m: usize) -> u64 {
     // The sides (points, masses, integer masses), their order, and a plan with its dual values.
     let side = size_of::<(usize, f64, i128, u32)>() + NumberOrder::BYTES;
-    let solution = size_of::<(u32, u32, f64)>() + size_of::<(Twofold, usize, f64)>();
+    let solution = size_of::<(u32, u32, f64)>() + size_of::<(DoubleDouble, usize, f64)>();
     (n as u64 + m as u64).saturating_mul((side + solution) as u64)
 }
 
@@ -160,7 +187,7 @@ struct Sorted<'a> {
     unit: f64,
     /// Difference of the totals before they were balanced, as a mass.
     imbalance: f64,
-    keep_going: &'a GoesOn<'a>,
+    keep_going: &'a KeepGoing<'a>,
 }
 
 /// Solves a problem on a line; computes the plan and its dual values if they are requested.
@@ -169,26 +196,17 @@ pub(in crate::solve) fn answer(
     sides: &Sides,
     (units, order): (&mut Units, &mut LineOrder),
     wanted: Wanted,
-    keep_going: &GoesOn<'_>,
+    keep_going: &KeepGoing<'_>,
 ) -> Result<Answer> {
     units.quantize(&sides.supply, &sides.demand);
     let [supply, demand] = units.totals();
     units.balance();
-    ask(keep_going)?;
+    check_canceled(keep_going)?;
     let Sides { left, right, .. } = sides;
     let imbalance = units.quantum()((supply - demand).abs());
     let unit = power_of_two(line.width(left.iter().chain(right).copied()));
-    let LineOrder { left: of_left, right: of_right } = order;
-    let sort = |order: &mut NumberOrder, points: &[usize]| {
-        order.sort(points.iter().map(|&p| line.at[p]));
-    };
-    if left.len().min(right.len()) >= LARGE {
-        rayon::join(|| sort(of_left, left), || sort(of_right, right));
-    } else {
-        sort(of_left, left);
-        sort(of_right, right);
-    }
-    ask(keep_going)?;
+    order.sort(line, [left, right]);
+    check_canceled(keep_going)?;
     let sorted = Sorted { line, sides, units, order, unit, imbalance, keep_going };
     let answer = sorted.value()?;
     if wanted == Wanted::Value { Ok(answer) } else { sorted.with_plan(answer) }
@@ -202,7 +220,7 @@ impl Sorted<'_> {
         let (mut sum, mut rest, mut largest) = (0.0, 0.0, 0.0f64);
         self.each_move(|Move { from, to, quanta }| {
             let cost = line.cost(sides.left[from], sides.right[to], unit);
-            let added = Twofold::sum(sum, mass(quanta) * cost);
+            let added = DoubleDouble::sum(sum, mass(quanta) * cost);
             sum = added.rounded();
             rest += added.rest();
             largest = largest.max(cost);
@@ -226,8 +244,8 @@ impl Sorted<'_> {
         let Self { line, sides, unit, .. } = *self;
         let mass = self.units.quantum();
         let mut plan = sides.shared_plan();
-        let mut left = vec![Twofold::default(); sides.left.len()];
-        let mut right = vec![Twofold::default(); sides.right.len()];
+        let mut left = vec![DoubleDouble::default(); sides.left.len()];
+        let mut right = vec![DoubleDouble::default(); sides.right.len()];
         let cost = |i: usize, j: usize| line.exact_cost(sides.left[i], sides.right[j], unit);
         let mut last: Option<Move> = None;
         self.each_move(|next| {
@@ -254,7 +272,7 @@ impl Sorted<'_> {
             answer.integers = true;
         }
         let middle = middle(&left);
-        let real = |dual: Twofold| line.in_units(dual.rounded(), unit);
+        let real = |dual: DoubleDouble| line.in_units(dual.rounded(), unit);
         let left = left.iter().map(|&u| real(u - middle));
         let right = right.iter().map(|&v| real(v + middle));
         [answer.left, answer.right] = sides.duals_of(left, right);
@@ -263,13 +281,13 @@ impl Sorted<'_> {
     }
 
     /// Computes Σ supply·u + Σ demand·v, for costs in units of the line.
-    fn bound(&self, left: &[Twofold], right: &[Twofold]) -> f64 {
+    fn bound(&self, left: &[DoubleDouble], right: &[DoubleDouble]) -> f64 {
         let mass = self.units.quantum();
         let exact =
-            |quanta: i128| Twofold::sum(mass(quanta), mass(quanta - (quanta as f64) as i128));
+            |quanta: i128| DoubleDouble::sum(mass(quanta), mass(quanta - (quanta as f64) as i128));
         let sides = [(&self.units.supply, left), (&self.units.demand, right)];
         let terms = sides.into_iter().flat_map(|(masses, duals)| masses.iter().zip(duals));
-        terms.fold(Twofold::default(), |sum, (&m, &dual)| sum + exact(m) * dual).rounded()
+        terms.fold(DoubleDouble::default(), |sum, (&m, &dual)| sum + exact(m) * dual).rounded()
     }
 
     /// Calls `visit` with the moves of the plan in the order of the line.
@@ -284,7 +302,7 @@ impl Sorted<'_> {
             right.advance(quanta);
             moves += 1;
             if moves % MOVES_PER_CHECK == 0 {
-                ask(self.keep_going)?;
+                check_canceled(self.keep_going)?;
             }
         }
         Ok(())
@@ -321,7 +339,7 @@ impl<'a, P: Iterator<Item = usize>> Side<'a, P> {
 }
 
 /// Returns the middle of the range of values, around which rounding loses few digits.
-fn middle(values: &[Twofold]) -> Twofold {
+fn middle(values: &[DoubleDouble]) -> DoubleDouble {
     let ends = (f64::INFINITY, f64::NEG_INFINITY);
     let ends = values
         .iter()

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::line::Line;
-use crate::order::NumberOrder;
+use crate::numeric::order::NumberOrder;
 
 impl Line<'_> {
     /// Computes min(most, minⱼ c(x, j) − vⱼ) for every point x, over some j with values.

@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 
 use super::flow_lists::FlowLists;
 use super::price::Cost;
-use super::{GoesOn, PIVOTS_PER_CHECK, ask};
+use super::{KeepGoing, PIVOTS_PER_CHECK, check_canceled};
 use crate::error::Result;
 use crate::memory;
 
@@ -96,14 +96,11 @@ const SAMPLE: usize = 16;
 
 impl Lopsided {
     /// Solves a balanced problem; returns false if it takes too long or too much memory.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `keep_going` returns false.
     pub(super) fn solve(
         &mut self,
         (few, many): (&[i128], &[i128]),
         table: Table<'_>,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         let step = format_args!("transport between few and many points");
         let bytes = memory::size_of::<ResidualArc>(&[few.len(), many.len()]);
@@ -137,7 +134,7 @@ impl Lopsided {
         (few, many): (&[i128], &[i128]),
         table: Table<'_>,
         stride: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<()> {
         let sample: Vec<i128> = many.iter().step_by(stride).copied().collect();
         let (all, some): (i128, i128) = (few.iter().sum(), sample.iter().sum());
@@ -157,7 +154,7 @@ impl Lopsided {
         few: &[i128],
         many: &[i128],
         table: Table<'_>,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         self.assign(few, many, table);
         self.paths = 0;
@@ -169,7 +166,7 @@ impl Lopsided {
             self.augment(end, table);
             self.paths += 1;
             if self.paths.is_multiple_of(PIVOTS_PER_CHECK) {
-                ask(keep_going)?;
+                check_canceled(keep_going)?;
             }
         }
         Ok(self.excess.iter().all(|&excess| excess == 0))

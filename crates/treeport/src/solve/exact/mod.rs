@@ -36,14 +36,14 @@ pub(super) struct Certified {
 }
 
 /// A callback that receives the lower bound over the upper one, if known; false cancels the work.
-pub(crate) type GoesOn<'a> = dyn Fn(Option<f64>) -> bool + 'a;
+pub(crate) type KeepGoing<'a> = dyn Fn(Option<f64>) -> bool + 'a;
 
 /// Pivots or allocations between two checks for cancellation: milliseconds of a long solve.
 const PIVOTS_PER_CHECK: usize = 1 << 10;
 
-/// Returns [`Error::Cancelled`] if the callback cancels the work.
-pub(in crate::solve) fn ask(keep_going: &GoesOn<'_>) -> Result<()> {
-    if keep_going(None) { Ok(()) } else { Err(Error::Cancelled) }
+/// Returns [`Error::Canceled`] if the callback cancels the work.
+pub(in crate::solve) fn check_canceled(keep_going: &KeepGoing<'_>) -> Result<()> {
+    if keep_going(None) { Ok(()) } else { Err(Error::Canceled) }
 }
 
 /// Most costs of a workspace that a thread keeps, about 1 MiB.
@@ -55,15 +55,14 @@ fn most_pivots(n: usize, m: usize) -> usize {
 }
 
 /// Returns whether a gap certifies a value; an infinite value never is certified.
-fn is_proof(value: f64, gap: f64) -> bool {
+pub(super) fn is_proof(value: f64, gap: f64) -> bool {
     value.is_finite() && gap <= Answer::TOLERANCE * value
 }
 
-/// Returns whether a value is insensitive to the rounding of masses to integers, which may have
-/// changed it by `change`. See [what a certificate covers](crate::solve).
-fn is_settled(value: f64, change: f64) -> bool {
+/// Returns whether a value is insensitive to integer masses, which change it by `change`.
+pub(super) fn is_settled(value: f64, change: f64) -> bool {
     value == 0.0 || change <= 1e-6 * value
 }
 
 /// Largest rounding error of a reduced cost, as a share of the largest cost.
-const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
+pub(super) const SLACK: f64 = 1.0 / (1u64 << 48) as f64;

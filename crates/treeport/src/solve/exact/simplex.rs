@@ -25,7 +25,7 @@ use super::lopsided::{Lopsided, Table};
 use super::price::Cost;
 use super::small::{self, SmallProblem};
 use super::tree_basis::TreeBasis;
-use super::{GoesOn, PIVOTS_PER_CHECK, SLACK, ask, most_pivots};
+use super::{KeepGoing, PIVOTS_PER_CHECK, SLACK, check_canceled, most_pivots};
 use crate::error::{Error, Result};
 use crate::solve::route::{Engine, by_size};
 
@@ -63,9 +63,6 @@ pub(super) struct Simplex<C: Cost> {
 impl<C: Cost> Simplex<C> {
     /// Solves a balanced problem with row-major costs; reduced costs above `-slack` count as 0.
     /// Returns false if `most_pivots` do not suffice, or if the flows are no plan.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] if `keep_going` returns false.
     pub(super) fn solve(
         &mut self,
         supply: &[i128],
@@ -73,13 +70,13 @@ impl<C: Cost> Simplex<C> {
         cost: &[C],
         slack: C,
         most_pivots: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         let m = demand.len();
         C::prices(cost, m, &mut self.potential);
         self.few.clear();
         if cost.len() >= FEW_FIRST {
-            ask(keep_going)?;
+            check_canceled(keep_going)?;
             self.few.cheapest(cost, &self.potential, keep_going)?;
         }
         let all = AllArcs { cost, m };
@@ -105,7 +102,7 @@ impl<C: Cost> Simplex<C> {
         all: &impl Arcs<C>,
         slack: C,
         most_pivots: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         // The basis is moved out while the solver borrows itself.
         if self.potential.len() <= SMALL {
@@ -127,7 +124,7 @@ impl<C: Cost> Simplex<C> {
         all: &impl Arcs<C>,
         slack: C,
         most_pivots: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         basis.reset(&self.first);
         self.pivots = 0;
@@ -169,8 +166,7 @@ impl<C: Cost> Simplex<C> {
         Ok(true)
     }
 
-    /// Estimates the lower bound that the potentials of the sinks prove as a share of the current
-    /// cost. The potentials of the sources give the cost, their largest feasible values the bound.
+    /// Estimates the bound that the potentials prove as a share of the current cost.
     fn proved_share(&mut self, basis: &impl Basis<C>, all: &impl Arcs<C>) -> f64 {
         basis.flows(&mut self.flows);
         let (u, v) = self.potentials();
@@ -182,8 +178,7 @@ impl<C: Cost> Simplex<C> {
         (value(&best) / value(u)).clamp(0.0, 1.0)
     }
 
-    /// Shifts all potentials so that the root has 0. A pivot may shift the side of the root, and
-    /// large potentials round more, which weakens the bound.
+    /// Shifts all potentials so that the root has 0: large potentials weaken the bound.
     fn recenter(&mut self) {
         let root = self.potential[self.potential.len() - 1];
         self.potential.iter_mut().for_each(|potential| *potential = *potential - root);
@@ -210,8 +205,7 @@ impl<C: Cost> Simplex<C> {
 }
 
 impl Simplex<i128> {
-    /// Checks dual feasibility and complementary slackness from scratch: all reduced costs are at
-    /// least 0, and those of arcs with flow are 0.
+    /// Checks dual feasibility and complementary slackness from scratch.
     pub(super) fn is_dual(&self, cost: &[i128]) -> bool {
         let (u, v) = self.potentials();
         let m = v.len();
@@ -226,34 +220,33 @@ impl Simplex<i128> {
 
 /// Limits how often the bounds of a solve are computed and reported.
 struct Reporter<'a> {
-    keep_going: &'a GoesOn<'a>,
+    keep_going: &'a KeepGoing<'a>,
     last: Instant,
     /// Time that computing the last report took.
     cost: Duration,
 }
 
 impl<'a> Reporter<'a> {
-    fn new(keep_going: &'a GoesOn<'a>) -> Self {
+    fn new(keep_going: &'a KeepGoing<'a>) -> Self {
         Self { keep_going, last: Instant::now(), cost: Duration::ZERO }
     }
 
     /// Checks for cancellation; reports `share` at most twice a second and in 2 % of the time.
     fn report(&mut self, share: impl FnOnce() -> f64) -> Result<()> {
         if self.last.elapsed() < (50 * self.cost).max(Duration::from_millis(500)) {
-            return ask(self.keep_going);
+            return check_canceled(self.keep_going);
         }
         let start = Instant::now();
         let share = share();
         (self.last, self.cost) = (Instant::now(), start.elapsed());
-        if (self.keep_going)(Some(share)) { Ok(()) } else { Err(Error::Cancelled) }
+        if (self.keep_going)(Some(share)) { Ok(()) } else { Err(Error::Canceled) }
     }
 }
 
 /// Most nodes of a basis of bit sets: 0.8 times the time at 200 and 256 nodes, 1 at 400, more at 512.
 const SMALL: usize = 256;
 
-/// Fewest arcs for which candidate arcs are priced first: at 2,000 × 2,000 a third less time in
-/// R^50 and a sixth in the plane, at 1,000 × 1,000 a tenth less and a tenth more.
+/// Fewest arcs for candidates first: a third less time at 2,000 × 2,000 in R^50.
 const FEW_FIRST: usize = 1 << 20;
 
 /// Output buffers of a solver for small problems.
@@ -264,18 +257,15 @@ pub(super) struct SimplexAnswer<'a> {
 }
 
 impl Simplex<f64> {
-    /// Solves a problem by the fastest engine for its numbers of sources and sinks; no cost exceeds
-    /// `largest`. Returns false if that fails, see [`solve`](Self::solve).
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] if `keep_going` returns false.
+    /// Solves a problem by the fastest engine for its sides; no cost exceeds `largest`. Returns
+    /// false where [`solve`](Self::solve) does.
     pub(super) fn solve_fast(
         &mut self,
         supply: &[i128],
         demand: &[i128],
         cost: &[f64],
         largest: f64,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         let (n, m) = (supply.len(), demand.len());
         let (slack, most_pivots) = (largest * SLACK, most_pivots(n, m));
@@ -300,7 +290,7 @@ impl Simplex<f64> {
         supply: &[i128],
         demand: &[i128],
         cost: &[f64],
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         let (n, m) = (supply.len(), demand.len());
         let mut solver = Lopsided::default();
@@ -348,7 +338,7 @@ impl Simplex<f64> {
         arcs: &impl Arcs<f64>,
         slack: f64,
         most_pivots: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         let mut basis = std::mem::take(&mut self.large);
         let reporter = &mut Reporter::new(keep_going);

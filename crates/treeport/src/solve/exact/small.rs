@@ -239,8 +239,7 @@ impl<const W: usize> SmallSimplex<W> {
         }
     }
 
-    /// Returns source, sink and reduced cost of the most negative arc in the next block of rows
-    /// that has one; `None` if no reduced cost is below `-slack`.
+    /// Returns the most negative arc of the next block of rows that has one, if any.
     #[inline(always)]
     fn next(&mut self, slack: f64) -> Option<(usize, usize, f64)> {
         let [sources, sinks] = &self.potential;
@@ -262,8 +261,7 @@ impl<const W: usize> SmallSimplex<W> {
         None
     }
 
-    /// Replaces the leaving arc by an entering arc, as
-    /// [`BitsetBasis`](super::bitset_basis::BitsetBasis) does.
+    /// Replaces the leaving arc, as [`BitsetBasis`](super::bitset_basis::BitsetBasis) does.
     #[inline(always)]
     fn pivot(&mut self, i: usize, j: usize, reduced: f64) {
         let (up_i, up_j) = (self.path[0][i], self.path[1][j]);
@@ -353,7 +351,6 @@ fn index_of(x: f64) -> usize {
     (x.to_bits() & INDEX) as usize
 }
 
-/// Returns the smallest number.
 #[inline(always)]
 fn smallest<const W: usize>(mut x: [f64; W]) -> f64 {
     let mut width = W;

@@ -33,7 +33,7 @@
 
 use super::integer_mass::{CostUnits, Units};
 use super::simplex::Simplex;
-use super::{Certified, GoesOn, MOST_KEPT, ask, dual, is_proof, is_settled, price};
+use super::{Certified, KeepGoing, MOST_KEPT, check_canceled, dual, is_proof, is_settled, price};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::{BlockCache, GroundMetric};
@@ -82,7 +82,7 @@ impl Table {
         sides: &Sides,
         units: &mut Units,
         wanted: Wanted,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<Answer> {
         self.fill(costs, sides, keep_going)?;
         units.set(&sides.supply, &sides.demand);
@@ -105,14 +105,11 @@ impl Table {
     }
 
     /// Fills the table with the costs from all sources to all sinks.
-    ///
-    /// # Errors
-    /// [`Error::Memory`], [`Error::BadDistance`] for an invalid entry, or [`Error::Cancelled`].
     pub(in crate::solve) fn fill(
         &mut self,
         costs: Costs<'_>,
         sides: &Sides,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<()> {
         if sides.is_empty() {
             self.cost.clear();
@@ -139,7 +136,7 @@ impl Table {
         &mut self,
         metric: &GroundMetric,
         sides: &Sides,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<()> {
         let (n, m) = (sides.left.len(), sides.right.len());
         let count = reserve_costs(&mut self.cost, n, m)?;
@@ -152,7 +149,7 @@ impl Table {
         }
         let rows = (COSTS_PER_CHECK / m).max(1);
         for (left, cost) in sides.left.chunks(rows).zip(self.cost.chunks_mut(rows * m)) {
-            ask(keep_going)?;
+            check_canceled(keep_going)?;
             metric.block(left, &sides.right, cost);
         }
         Ok(())
@@ -162,7 +159,7 @@ impl Table {
     pub(in crate::solve) fn certified(
         &mut self,
         masses: Masses<'_>,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<Certified> {
         let largest = price::largest(&self.cost);
         let Masses { supply, demand, units } = masses;
@@ -204,7 +201,7 @@ impl Table {
         masses: Masses<'_>,
         clip: f64,
         lost: f64,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<Option<Certified>> {
         let (n, m) = masses.sizes();
         self.cost_units = CostUnits::new(clip, n + m);
@@ -279,7 +276,9 @@ impl Table {
             return (self.float.potentials().0.to_vec(), self.bound.clone());
         }
         let (left, right) = self.integer.potentials();
-        let back = |sign: i128| move |v: &i128| self.cost_units.real(sign * v);
+        // Relative to the last column, exactly: a spare one has the dual value 0.
+        let base = right.last().copied().unwrap_or(0);
+        let back = |sign: i128| move |v: &i128| self.cost_units.real(sign * (v - base));
         (left.iter().map(back(1)).collect(), right.iter().map(back(-1)).collect())
     }
 
@@ -298,4 +297,4 @@ pub(in crate::solve) fn reserve_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) 
 }
 
 /// Costs to compute or scan between two checks for cancellation.
-pub(super) const COSTS_PER_CHECK: usize = 1 << 24;
+pub(in crate::solve) const COSTS_PER_CHECK: usize = 1 << 24;

@@ -88,8 +88,7 @@ impl<C: Cost> Basis<C> for TreeBasis {
 }
 
 impl TreeBasis {
-    /// Finds the cycle that (i, j) closes, and the leaving arc on it: of those whose flow
-    /// decreases, the one with the least flow.
+    /// Finds the cycle that (i, j) closes, and the falling arc on it with the least flow.
     fn cycle(&self, i: usize, j: usize) -> Cycle {
         let (mut a, mut b) = (i, j);
         let (mut leaving, mut step) = (usize::MAX, i128::MAX);
@@ -132,8 +131,7 @@ impl TreeBasis {
         }
     }
 
-    /// Cuts off the subtree of `leaving` and makes `inner` its root by reversing the path between
-    /// them; `step` is the flow of the arc above the new root.
+    /// Reroots the subtree of `leaving` at `inner`; `step` is the flow above the new root.
     fn reroot(&mut self, inner: usize, leaving: usize, step: i128) {
         let whole = self.node[leaving].size;
         let (mut v, mut below, mut flow, mut size) = (inner, NONE, step, 0);

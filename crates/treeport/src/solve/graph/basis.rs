@@ -36,8 +36,7 @@ pub(super) struct Basis<C> {
 }
 
 impl<C: Integer> Basis<C> {
-    /// Resets the basis to the network's spanning tree. Supplies have the sum 0, and no subtree of
-    /// any spanning tree balances.
+    /// Resets the basis to the network's spanning tree; no subtree balances.
     pub(super) fn reset(&mut self, network: Network<'_>, supply: &[i128]) {
         let SpanningTree { order, parent, edge } = network.tree;
         self.root = order[0];
@@ -130,8 +129,7 @@ impl<C: Integer> Basis<C> {
         self.reroot(inner, leaving, Node { flow, parent: outer, edge: entering as u32, size: 0 });
     }
 
-    /// Finds the lowest common ancestor of both ends, and the blocking edges of the cycle: downward
-    /// flows on the low side, upward flows on the high side.
+    /// Finds the lowest common ancestor of both ends, and the blocking edges of the cycle.
     fn close_cycle(&mut self, low: u32, high: u32) -> u32 {
         self.blocking.clear();
         let (mut a, mut b) = (low, high);
@@ -152,8 +150,7 @@ impl<C: Integer> Basis<C> {
         a
     }
 
-    /// Sorts as many blocking edges by flow as the step passes, and returns their number; the next
-    /// one leaves. The step passes few edges, so each is selected by a scan.
+    /// Sorts blocking edges by flow as far as the step passes; the next one leaves.
     fn long_step(&mut self, violation: C) -> usize {
         let mut rest = violation;
         for passed in 0.. {

@@ -76,8 +76,7 @@ impl<C: Integer> EulerTour<C> {
         self.add_to(first, end, by);
     }
 
-    /// Cuts off the subtree below the edge `old`, shifts its potentials, and connects its node
-    /// `inner` to `outer` by the edge `new`.
+    /// Cuts off the subtree below `old`, shifts its potentials, and connects it by `new`.
     pub(super) fn reconnect(
         &mut self,
         old: EdgeEntries,
@@ -217,13 +216,13 @@ mod tests {
 
     use super::*;
 
-    /// A tree by parents with its potentials, node by node.
-    struct Judge {
+    /// Reference implementation for tests: a tree as parent pointers, with a potential per node.
+    struct Reference {
         parent: Vec<Option<usize>>,
         potential: Vec<i64>,
     }
 
-    impl Judge {
+    impl Reference {
         fn is_below(&self, mut v: usize, top: usize) -> bool {
             while v != top {
                 let Some(parent) = self.parent[v] else { return false };
@@ -268,7 +267,8 @@ mod tests {
             steps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>(), -9i64..9), 1..120),
         ) {
             // The initial tree is a path.
-            let mut judge = Judge { parent: (0..n).map(|v| v.checked_sub(1)).collect(), potential: vec![0; n] };
+            let parent = (0..n).map(|v| v.checked_sub(1)).collect();
+            let mut judge = Reference { parent, potential: vec![0; n] };
             let down = (0..n).flat_map(|v| {
                 let edge = v.checked_sub(1).map(|p| entries(n, p, v).down);
                 edge.into_iter().chain([v as u32])

@@ -4,8 +4,7 @@ use std::fmt::Debug;
 
 /// An integer length or potential. Sums wrap: terms of a potential may overflow, not the potential.
 pub(in crate::solve) trait Integer: Copy + Debug + Default + Ord {
-    /// Logarithm of a bound on the sum of all lengths, for which the difference of two potentials
-    /// plus twice a length does not overflow.
+    /// Logarithm of a bound on the sum of all lengths, at which nothing overflows.
     const BITS: i32;
 
     /// Rounds down a number of at least 0.

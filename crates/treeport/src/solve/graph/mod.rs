@@ -40,7 +40,7 @@ mod plan;
 use crate::error::Result;
 use crate::metric::Network;
 use crate::solve::exact::integer_mass::{exponent_of, factors};
-use crate::solve::exact::{GoesOn, ask};
+use crate::solve::exact::{KeepGoing, check_canceled};
 use basis::Basis;
 pub(super) use integer::Integer;
 pub(super) use plan::plan;
@@ -76,21 +76,18 @@ impl<C: Integer> Simplex<C> {
     }
 
     /// Runs at most `most` pivots; returns whether the basis is optimal.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `keep_going` returns false.
     pub(super) fn run(
         &mut self,
         network: Network<'_>,
         most: usize,
-        keep_going: &GoesOn<'_>,
+        keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
         for _ in 0..most {
             let Some(edge) = self.entering(network) else { return Ok(true) };
             self.basis.pivot(network, edge);
             self.pivots += 1;
             if self.pivots.is_multiple_of(PIVOTS_PER_CHECK) {
-                ask(keep_going)?;
+                check_canceled(keep_going)?;
             }
         }
         Ok(self.in_order >= network.edges.len())
@@ -118,8 +115,7 @@ impl<C: Integer> Simplex<C> {
         found
     }
 
-    /// Checks the optimality of flows and potentials from scratch: all supplies are served, no edge
-    /// has a violation, and along every edge with flow the potential decreases by its length.
+    /// Checks from scratch that all supplies are served and potentials prove optimality.
     pub(super) fn is_proof(&mut self, network: Network<'_>, supply: &[i128]) -> bool {
         let basis = &self.basis;
         self.rest.clear();

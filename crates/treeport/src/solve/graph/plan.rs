@@ -25,10 +25,8 @@ const EMPTY: ParcelList = ParcelList { first: NONE, last: NONE };
 ///
 /// Every node matches the parcels of its subtree, and passes the unmatched ones to its parent.
 /// These have one sign, so all mass on an edge has one direction, and the plan costs as much as the
-/// flows on the tree. Each move exhausts a parcel, so there are fewer moves than nodes with mass.
-///
-/// # Complexity
-/// O(nodes + masses): lists are concatenated in constant time.
+/// flows on the tree. Each move exhausts a parcel, so there are fewer moves than masses. O(nodes +
+/// masses): lists are concatenated in constant time.
 pub(in crate::solve) fn plan(
     parent: &[u32],
     masses: impl Iterator<Item = (usize, i128)>,

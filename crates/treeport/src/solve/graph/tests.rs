@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::solve::aim::Deadline;
 use crate::solve::exact::edges::EdgeProblem;
-use crate::solve::posed::OnMetric;
+use crate::solve::problem::posed::OnMetric;
 use crate::solve::workspace::Workspace;
 use crate::{Aim, Answer, GroundMetric, Measure, Measures, Problem, Result, silent};
 
@@ -194,10 +194,10 @@ fn lengths_of_different_magnitudes_use_128_bits() {
 }
 
 #[test]
-fn a_solve_can_be_cancelled() {
+fn a_solve_can_be_canceled() {
     let problem = grid(24, 1);
     let stopped = within(&problem, 0.0, &|_| false);
-    assert!(matches!(stopped, Err(crate::Error::Cancelled)));
+    assert!(matches!(stopped, Err(crate::Error::Canceled)));
     let bad = within(&problem, f64::NAN, &silent);
     assert!(bad.unwrap_err().to_string().contains("accuracy of a problem is `NaN`"));
 }
@@ -215,7 +215,7 @@ fn both_engines_of_a_large_graph_agree() {
     let rows = [some(0, 41), some(1, 41), some(0, 1), dense.row(1).iter().collect()];
     let measures = Measures::from_rows(n, rows).unwrap().normalized();
     let (pairs, metric) = ([(0, 1), (2, 3), (0, 2)], problem.metric());
-    let labels = crate::Labelled::solve(&metric, &measures, pairs.to_vec(), &silent).unwrap();
+    let labels = crate::Labeled::solve(&metric, &measures, pairs.to_vec(), &silent).unwrap();
     assert!(metric.is_indexed(), "there is no table");
     for (&(i, j), &value) in pairs.iter().zip(labels.distances()) {
         let (a, b) = (measures.row(i), measures.row(j));

@@ -2,22 +2,27 @@
 //!
 //! A relaxation adds a spare source and a spare sink for the mass that stays behind. The result is
 //! a balanced problem with the usual certificate, whose plan and dual values are mapped back and
-//! checked against the original problem. `mass` and `penalized` construct the spare row and column.
+//! checked against the original problem. `mass` and `penalized` construct the spare row and column
+//! of a table, `spares` the spare source and sink of the auction.
 
+mod kinks;
+pub(super) mod line;
 mod mass;
 mod penalized;
+pub(super) mod spares;
 
 use super::aim::Wanted;
 use super::answer::Answer;
-use super::exact::GoesOn;
 use super::exact::integer_mass::Units;
-use super::exact::table::{Move, Table, reserve_costs};
+use super::exact::table::{COSTS_PER_CHECK, Move, Table, reserve_costs};
+use super::exact::{KeepGoing, check_canceled};
 use super::options::SolveOption;
-use super::posed::Posed;
+use super::problem::posed::Posed;
+use super::route;
 use super::sides::{Costs, Sides};
 use super::workspace::Workspace;
-use crate::error::{Error, Result};
-use crate::rounding::TOTALS;
+use crate::error::{Error, Result, show_number};
+use crate::numeric::rounding::TOTALS;
 pub(super) use mass::shared_plan_of;
 use penalized::Penalized;
 
@@ -87,7 +92,7 @@ impl<'p> Relaxation<'p> {
         }
         Err(Error::BadOption {
             option: "mass",
-            value: mass.to_string(),
+            value: show_number(mass),
             expected: SolveOption::MASS.range,
         })
     }
@@ -116,7 +121,7 @@ impl Penalty<'_> {
         match self {
             Self::Same(price) if !is_price(price) => Err(Error::BadOption {
                 option: "penalty",
-                value: price.to_string(),
+                value: show_number(price),
                 expected: SolveOption::PENALTY.range,
             }),
             Self::Same(_) => Ok(()),
@@ -150,8 +155,9 @@ pub(crate) fn check(prices: &[f64], points: usize) -> Result<()> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RelaxMemory {
     penalized: Penalized,
-    /// Masses of the balanced problem, the spare ones last.
+    /// Supplies of the balanced problem; that of the spare source is last.
     supply: Vec<f64>,
+    /// Demands of the balanced problem; that of the spare sink is last.
     demand: Vec<f64>,
     /// Original costs, while the table has those of the balanced problem.
     cost: Vec<f64>,
@@ -165,22 +171,34 @@ impl RelaxMemory {
 }
 
 /// Solves a relaxed problem on a table with a spare row and a spare column.
-pub(super) fn answer(
+pub(super) fn on_table(
     space: &mut Workspace,
-    posed: &Posed<'_>,
+    costs: Costs<'_>,
     relax: Relaxation<'_>,
     wanted: Wanted,
-    keep_going: &GoesOn<'_>,
+    keep_going: &KeepGoing<'_>,
 ) -> Result<Answer> {
     let Workspace { sides, table, units, relax: memory, .. } = space;
-    let (costs, relax) = read(sides, posed, relax)?;
-    table.fill(costs, sides, keep_going)?;
+    let filled = table.fill(costs, sides, keep_going);
     let problem = RelaxedTable { sides, table, units, memory, wanted, keep_going };
-    let answer = match relax {
+    let answer = filled.and_then(|()| match relax {
         Relaxation::Mass(mass) => problem.with_mass(mass),
         relax => problem.with_penalty(relax.penalty()),
-    }?;
-    Ok(sides.unswapped(answer))
+    });
+    answer.map_err(advised)
+}
+
+/// Advice if a relaxed problem does not fit into memory: no estimate supports it.
+pub(super) const FEWER: &str = "take fewer points, such as a random sample of each side";
+
+/// Replaces the advice for balanced problems.
+fn advised(error: Error) -> Error {
+    match error {
+        Error::Memory { step, bytes, available, .. } => {
+            Error::Memory { step, bytes, available, instead: FEWER }
+        }
+        other => other,
+    }
 }
 
 /// Reads both sides of a relaxed problem; returns its costs and the validated relaxation.
@@ -191,12 +209,17 @@ pub(super) fn read<'p>(
 ) -> Result<(Costs<'p>, Relaxation<'p>)> {
     match posed {
         Posed::Matrix(matrix) => {
+            matrix.check_memory()?;
             let [total_a, total_b] = sides.read_matrix(matrix, relax)?;
             Ok((Costs::Matrix(matrix.costs), relax.checked(total_a, total_b)?))
         }
         Posed::Metric(pair) => {
             let relax = relax.checked(pair.a.total(), pair.b.total())?;
-            let may_stay = penalized::shared_may_stay(pair, relax.penalty());
+            // A line needs no shorter sides, and the search for them takes all pairs of points.
+            let is_on_line = route::is_on_line(Costs::Metric(pair.metric));
+            let is_searched = matches!(relax.penalty(), Penalty::OfPoints(_));
+            let may_stay =
+                !(is_on_line && is_searched) && penalized::shared_may_stay(pair, relax.penalty());
             sides.split(pair, 1.0, pair.metric.is_metric() && may_stay);
             Ok((Costs::Metric(pair.metric), relax))
         }
@@ -211,7 +234,7 @@ struct RelaxedTable<'a> {
     units: &'a mut Units,
     memory: &'a mut RelaxMemory,
     wanted: Wanted,
-    keep_going: &'a GoesOn<'a>,
+    keep_going: &'a KeepGoing<'a>,
 }
 
 /// The number of the spare row or column.
@@ -233,7 +256,13 @@ impl RelaxedTable<'_> {
         let count =
             |some: &[usize], spare: Option<usize>| some.len() + usize::from(spare.is_some());
         reserve_costs(out, count(rows, row), count(columns, column))?;
+        let mut since = 0;
         for i in rows.iter().copied().chain(row) {
+            since += count(columns, column);
+            if since >= COSTS_PER_CHECK {
+                check_canceled(self.keep_going)?;
+                since = 0;
+            }
             let columns = columns.iter().copied().chain(column);
             out.extend(columns.map(|j| cost(original, i, j)));
         }

@@ -32,14 +32,14 @@
 
 use super::{Penalty, RelaxMemory, RelaxedTable, SPARE, without_spare};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::metric::GroundMetric;
-use crate::rounding::double;
+use crate::numeric::rounding::double;
 use crate::solve::aim::Wanted;
 use crate::solve::answer::Answer;
 use crate::solve::exact::Certified;
 use crate::solve::exact::table::{Masses, Move};
-use crate::solve::posed::OnMetric;
+use crate::solve::problem::posed::OnMetric;
 use crate::solve::route::by_size;
 use crate::solve::sides::{Sides, balance_totals};
 
@@ -149,12 +149,7 @@ impl RelaxedTable<'_> {
 impl Penalized {
     /// Reads the penalties of both sides, and resets moves and dual values.
     fn read(&mut self, sides: &Sides, penalty: Penalty<'_>) {
-        let side = usize::from(sides.swapped);
-        let places = [(&sides.left, side), (&sides.right, 1 - side)];
-        for (out, (points, side)) in self.price.iter_mut().zip(places) {
-            out.clear();
-            out.extend(points.iter().map(|&point| penalty.at(side, point)));
-        }
+        self.price = prices(sides, penalty);
         self.duals[0].clone_from(&self.price[0]);
         (self.shared_price, self.shared_mass) = (0.0, 0.0);
         for &(point, mass) in &sides.shared {
@@ -304,8 +299,15 @@ impl Penalized {
     }
 }
 
+/// Returns the penalties of sources and of sinks.
+pub(super) fn prices(sides: &Sides, penalty: Penalty<'_>) -> [Vec<f64>; 2] {
+    let side = usize::from(sides.swapped);
+    [(&sides.left, side), (&sides.right, 1 - side)]
+        .map(|(points, side)| points.iter().map(|&point| penalty.at(side, point)).collect())
+}
+
 /// Computes the penalty of the remaining masses, and the absolute value of its negative part.
-fn penalty_of_rest(rest: &[f64], prices: &[f64]) -> (f64, f64) {
+pub(super) fn penalty_of_rest(rest: &[f64], prices: &[f64]) -> (f64, f64) {
     let paid = rest.iter().zip(prices).map(|(rest, price)| rest * price);
     paid.fold((0.0, 0.0), |(all, below), paid| (all + paid, below - paid.min(0.0)))
 }

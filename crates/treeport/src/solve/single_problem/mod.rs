@@ -19,12 +19,11 @@
 mod scaling;
 
 use crate::metric::FAR;
-use crate::rounding::{TOTALS, double, single};
+use crate::numeric::rounding::{TOTALS, double, single};
+use crate::numeric::wide_registers::for_wide_registers;
 use crate::solve::answer::Duals;
-use crate::wide::for_wide_registers;
 
-/// Share of a computed minimum that is subtracted: twice its rounding error, which also covers the
-/// rounding of the difference.
+/// Share that is subtracted from a computed minimum: twice its rounding error.
 const ROUNDED_MINIMUM: f64 = single(2);
 
 /// Number of entries to a multiple of which rows are padded: one register of single precision.
@@ -43,8 +42,7 @@ fn smallest(lanes: [f32; LANES]) -> f32 {
 }
 
 for_wide_registers! {
-    /// Computes minᵢ(cᵢⱼ − uᵢ) for every column j of padded rows, eight columns at a time, so that
-    /// the minima stay in a register.
+    /// Computes minᵢ(cᵢⱼ − uᵢ) for every column, eight at a time, in a register.
     column_minima, column_minima_wide, (cost: &[f32], u: &[f32], out: &mut [f32]), {
         let width = out.len();
         for (at, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
@@ -77,8 +75,8 @@ for_wide_registers! {
 }
 
 /// Share of the largest dual value of each side that is subtracted from the bound of a device, for
-/// a total mass of 1: [`ROUNDED_MINIMUM`] of either side, twice, and the sums in double precision.
-pub(crate) const LOST_ON_DEVICE: f64 = 2.0 * ROUNDED_MINIMUM + TOTALS;
+/// a total mass of 1: `ROUNDED_MINIMUM` of either side, twice, and the sums in double precision.
+pub const LOST_ON_DEVICE: f64 = 2.0 * ROUNDED_MINIMUM + TOTALS;
 
 /// Transport problem in single precision with padded rows of costs, and its dual values. Targets
 /// without mass and padding lanes have no effect.
@@ -88,12 +86,16 @@ pub(crate) struct SingleProblem {
     cost: Vec<f32>,
     a: Vec<f32>,
     b: Vec<f32>,
-    /// Dual values of the sources, and of the targets.
+    /// Dual values of the sources.
     pub(crate) u: Vec<f32>,
+    /// Dual values of the targets.
     pub(crate) v: Vec<f32>,
     kernel: Vec<f32>,
+    /// Scalings of the sources.
     x: Vec<f32>,
+    /// Scalings of the targets.
     y: Vec<f32>,
+    /// Column sums of a pass over the kernel.
     sums: Vec<f32>,
     /// Buffer of [`for_each_used`](Self::for_each_used).
     begins: Vec<usize>,
@@ -121,8 +123,7 @@ impl SingleProblem {
         self.cost.resize(self.a.len() * self.width, FAR);
     }
 
-    /// Adds sources, and returns the width of rows and all costs for the caller to write; padding
-    /// entries are already set.
+    /// Adds sources; returns the width of rows and the costs to write, padding already set.
     pub(crate) fn push_all(&mut self, supply: impl Iterator<Item = f32>) -> (usize, &mut [f32]) {
         self.a.extend(supply);
         self.u.resize(self.a.len(), 0.0);
@@ -130,7 +131,6 @@ impl SingleProblem {
         (self.width, &mut self.cost)
     }
 
-    /// Returns the costs of a source.
     pub(crate) fn costs(&self, source: usize) -> &[f32] {
         &self.cost[source * self.width..(source + 1) * self.width]
     }
@@ -178,16 +178,14 @@ impl SingleProblem {
         row_minima(&self.cost[first * self.width..], &self.v, &mut self.u[first..]);
     }
 
-    /// Improves v for the current u, then u for that v, and returns the lower bound that they
-    /// prove.
+    /// Improves v for the current u, then u for that v; returns the bound they prove.
     pub(crate) fn bound_by_sources(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
         self.set_targets();
         self.set_sources();
         proved_bound((supply, &self.u), (demand, &self.v))
     }
 
-    /// Improves u for the current v, then v for that u, and returns the lower bound that they
-    /// prove.
+    /// Improves u for the current v, then v for that u; returns the bound they prove.
     pub(crate) fn bound_by_targets(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
         self.leave_out_empty_targets();
         self.set_sources();

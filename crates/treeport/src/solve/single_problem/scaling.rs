@@ -8,10 +8,9 @@
 
 use super::{LANES, SingleProblem};
 use crate::metric::FAR;
-use crate::wide::for_wide_registers;
+use crate::numeric::wide_registers::for_wide_registers;
 
-/// Computes eˣ with a relative error of about 10⁻⁵; 0 below 2⁻⁸⁰, where products would leave the
-/// range in which processors are fast.
+/// Computes eˣ with a relative error of about 10⁻⁵; 0 below 2⁻⁸⁰, the slow range.
 #[inline(always)]
 fn exponential(x: f32) -> f32 {
     // Adding this rounds to an integer, which is then in the lowest bits.
@@ -48,12 +47,10 @@ const TINY: f32 = 1e-30;
 /// Least scaling; the largest is its inverse.
 const LEAST_FACTOR: f32 = 1e-18;
 
-/// Share of all mass up to which points are left out once a kernel is squared: their own dual
-/// values do not matter, and would distort the others.
+/// Share of all mass up to which points are left out once a kernel is squared.
 const LEAST_MASS: f32 = 1e-14;
 
-/// Entry of a squared kernel below which it becomes 0 and stays so. The limit is far above the
-/// range in which single precision loses digits and processors slow down.
+/// Entry of a squared kernel below which it becomes 0, far above slow numbers.
 const LEAST_KERNEL: f32 = 1e-24;
 
 /// Least share of a source's mass that it sends to a target it uses.
@@ -69,8 +66,7 @@ fn over_relaxed(fits: f32, last: f32) -> f32 {
 }
 
 for_wide_registers! {
-    /// Computes the kernel e^((u + v − c)/ε) of feasible dual values, so that no exponent is above
-    /// 0, and its column sums.
+    /// Computes e^((u + v − c)/ε) of feasible dual values, and its column sums.
     fill_kernel, fill_kernel_wide,
     (cost: &[f32], duals: (&[f32], &[f32]), epsilon: f32, kernel: &mut [f32], sums: &mut [f32]), {
         let (u, v) = duals;
@@ -109,8 +105,7 @@ for_wide_registers! {
 /// Rows that a pass reads together: additions to one sum wait for each other, several sums overlap.
 const TOGETHER: usize = 8;
 
-/// Computes the scalings of some sources from those of the targets, and adds to the column sums.
-/// The rows are read twice while they are in the cache.
+/// Computes the scalings of some sources from those of the targets; adds column sums.
 #[inline(always)]
 fn pass_some<const ROWS: usize>(
     kernel: &[f32],
@@ -205,8 +200,14 @@ impl SingleProblem {
     /// rounds.
     ///
     /// Every sweep after the first is over-relaxed: in the plane the bound of 20 such sweeps is as
-    /// good as that of 100 plain ones. The plan is then x·kernel·y.
-    pub(crate) fn sweep(&mut self, mut epsilon: f32, rounds: usize, sweeps: usize) {
+    /// good as that of 100 plain ones. The plan is then x·kernel·y. Stops earlier if `keep_going`
+    /// returns false.
+    pub(crate) fn sweep(
+        &mut self,
+        mut epsilon: f32,
+        (rounds, sweeps): (usize, usize),
+        keep_going: &dyn Fn() -> bool,
+    ) {
         self.set_targets();
         self.kernel.resize(self.cost.len(), 0.0);
         self.x.resize(self.u.len(), 0.0);
@@ -223,16 +224,24 @@ impl SingleProblem {
                 square_kernel((&self.x, &self.y), &mut self.kernel, &mut self.sums);
             }
             fit_targets(&self.b, &self.sums, &mut self.y, false);
+            let mut goes_on = true;
             for sweep in 0..sweeps {
                 let relaxed = sweep > 0;
                 let sources = (&self.a[..], &mut self.x[..]);
                 pass(&self.kernel, sources, &self.y, &mut self.sums, relaxed);
                 fit_targets(&self.b, &self.sums, &mut self.y, relaxed);
+                goes_on = keep_going();
+                if !goes_on {
+                    break;
+                }
             }
             for ((u, &x), &a) in self.u.iter_mut().zip(&self.x).zip(&self.a) {
                 // A squared kernel has been divided by the masses.
                 let taken = if round == 0 { 0.0 } else { 2.0 * logarithm(a.max(TINY)) };
                 *u += epsilon * (logarithm(x) - taken);
+            }
+            if !goes_on {
+                break;
             }
         }
     }
@@ -244,8 +253,7 @@ impl SingleProblem {
         }
     }
 
-    /// Calls `take` with every target, and its cost, to which the last sweep sends at least
-    /// [`LEAST_SHARE`] of the mass of a source.
+    /// Calls `take` with every target that gets [`LEAST_SHARE`] of a source's mass, and its cost.
     pub(crate) fn for_each_used(&mut self, source: usize, mut take: impl FnMut(usize, f32)) {
         let row = source * self.width..(source + 1) * self.width;
         // A target without mass receives nothing.

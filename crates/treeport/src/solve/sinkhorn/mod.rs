@@ -33,14 +33,14 @@ mod scaling;
 pub use options::{Epsilon, SinkhornOptions};
 
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::parallel;
+use crate::progress::tasks::SOLVING;
 use crate::progress::{Counter, Progress, State};
-use crate::solve::posed::Posed;
 use crate::solve::problem::Problem;
-use crate::steps::SOLVING;
+use crate::solve::problem::posed::Posed;
+use crate::tools::parallel;
 use crate::tree::Coupling;
 use round::Scaled;
 use scaling::Scaling;
@@ -74,7 +74,7 @@ pub struct Entropic {
 ///
 /// # Errors
 /// The errors of [`Problem::value`]; a graph in several components; a problem that leaves mass
-/// unmatched; an option out of range; [`Error::Cancelled`] when `progress`, which counts
+/// unmatched; an option out of range; [`Error::Canceled`] when `progress`, which counts
 /// iterations, returns false.
 ///
 /// # Complexity
@@ -138,10 +138,10 @@ fn entropic(
     let step = format_args!("an entropic plan of {moves} moves");
     memory::check(step, bytes, "take the cost alone, without a plan")?;
     let width = right.len();
-    let (rows, columns) = if scratch.turned { (right, left) } else { (left, right) };
+    let (rows, columns) = if scratch.swapped { (right, left) } else { (left, right) };
     for (i, &from) in rows.iter().enumerate() {
         for (j, &to) in columns.iter().enumerate() {
-            let at = if scratch.turned { j * width + i } else { i * width + j };
+            let at = if scratch.swapped { j * width + i } else { i * width + j };
             let mass = scratch.plan[at] * total;
             if mass > 0.0 {
                 plan.push(from as u32, to as u32, mass);
@@ -152,7 +152,7 @@ fn entropic(
         points.iter().copied().zip(of.iter().copied()).collect()
     };
     let mut duals = [potentials(left, &scratch.f), potentials(right, &scratch.g)];
-    if scratch.turned {
+    if scratch.swapped {
         duals.reverse();
     }
     let [left, right] = duals;
@@ -201,7 +201,7 @@ pub fn value(
 /// For a graph pass [`GroundMetric::materialized`] distances.
 ///
 /// # Errors
-/// The errors of [`value`], with the numbers of the measures; [`Error::Cancelled`] when `progress`
+/// The errors of [`value`], with the numbers of the measures; [`Error::Canceled`] when `progress`
 /// returns false.
 pub fn pairs(
     metric: &GroundMetric,
@@ -214,12 +214,12 @@ pub fn pairs(
     measures.check_points(metric.points())?;
     measures.check_pairs(pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
-    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
+    let keep_going = |_: &State<'_>| counter.add(0).is_ok();
     parallel::try_map_with(pairs.len(), Scaling::default, |scratch, at| {
         let (i, j) = pairs[at];
         let (a, b) = (measures.row(i), measures.row(j));
         let total = scratch.prepare(metric, &a, &b)?;
-        let value = run(scratch, total, options, false, &goes_on)?.converged((i, j), options)?;
+        let value = run(scratch, total, options, false, &keep_going)?.converged((i, j), options)?;
         counter.add(1)?;
         Ok(value)
     })

@@ -1,7 +1,7 @@
 //! Options of Sinkhorn's algorithm: the weight of the entropy, ε-scaling, and when to stop.
 
 use crate::error::{Error, Result};
-use crate::option_range::OptionRange;
+use crate::tools::option_range::OptionRange;
 
 /// Weight of the entropy against the cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,8 +9,7 @@ use crate::option_range::OptionRange;
 pub enum Epsilon {
     /// Absolute weight in the unit of the distances, like POT's `reg`.
     Absolute(f64),
-    /// Share of the largest distance between the two supports: the same plan in meters and in
-    /// miles.
+    /// Share of the largest distance between the supports: the same plan in any unit.
     Relative(f64),
 }
 

@@ -7,10 +7,9 @@
 use rayon::prelude::*;
 
 use super::relax::relaxed;
-use crate::wide::for_wide_registers;
+use crate::numeric::wide_registers::for_wide_registers;
 
-/// Approximate number of entries of a block: a tenth of a millisecond of work, from which a thread
-/// pays off.
+/// Approximate number of entries of a block, a tenth of a millisecond of work.
 const ENTRIES: usize = 1 << 16;
 
 /// Rows that one pass reads side by side.
@@ -86,8 +85,7 @@ pub(super) fn each_block(
     found
 }
 
-/// Computes one iteration in one pass over the kernel: u from v, then Σᵢ uᵢ Kᵢⱼ, from which v
-/// follows, in `sums`. Returns the violation of the row marginals `a` before it.
+/// Computes u from v and Σᵢ uᵢ Kᵢⱼ in one pass; returns the violation before it.
 pub(super) fn sweep(
     kernel: &[f64],
     (a, v): (&[f64], &[f64]),
@@ -173,8 +171,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Computes exp((leastⱼ − (cⱼ − f))·rate)·a for the costs of a row and adds it to the column
-    /// sums.
+    /// Computes exp((leastⱼ − (cⱼ − f))·rate)·a for a row; adds it to the column sums.
     kernel_row, kernel_row_wide,
     (cost: &[f64], least: &[f64], row: &mut [f64], sums: &mut [f64], f: f64, rate: f64, a: f64), {
         for ((term, cost), least) in row.iter_mut().zip(cost).zip(least) {
@@ -185,8 +182,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Multiplies a row by its own scale and by the scales of the columns, adds it to the column
-    /// sums, and returns its sum.
+    /// Scales a row and its columns, adds it to the column sums, and returns its sum.
     scale_row, scale_row_wide,
     (row: &mut [f64], scale: f64, columns: &[f64], sums: &mut [f64]) -> f64, {
         for (entry, column) in row.iter_mut().zip(columns) {
@@ -235,8 +231,7 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Computes Σ xᵢ yᵢ in lanes that a compiler can vectorize; a single sum would have to be added
-    /// up in order.
+    /// Computes Σ xᵢ yᵢ in lanes, which compilers vectorize, unlike a single sum.
     dot, dot_wide, (x: &[f64], y: &[f64]) -> f64, { dot_inlined(x, y) }
 }
 
@@ -285,8 +280,7 @@ pub(super) fn exp(x: f64) -> f64 {
     /// Adding it to a number below 2⁵¹ leaves the nearest integer in the last bits.
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     const LEAST: f64 = -708.0;
-    /// High part of log 2, whose products with integers up to 2¹¹ are exact; the low part is the
-    /// rest.
+    /// High part of log 2, whose products with integers up to 2¹¹ are exact.
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let within = if x > LEAST { x } else { LEAST };

@@ -12,8 +12,7 @@
 /// Sweeps between two updates of ω; the violation may fluctuate in between.
 const WINDOW: usize = 16;
 
-/// Largest ω. With 1.95, small ε take three times as many iterations; with 1.999, some never
-/// converge.
+/// Largest ω: 1.95 takes three times as long for small ε, 1.999 may not converge.
 const FASTEST: f64 = 1.99;
 
 /// Violation above which steps are plain.
@@ -34,8 +33,9 @@ pub(super) struct Pace {
     omega: f64,
     limit: f64,
     sweeps: usize,
-    /// Violation at the last update, and the least one at any update.
+    /// Violation at the last update.
     last: f64,
+    /// Least violation at any update.
     least: f64,
 }
 
@@ -81,8 +81,7 @@ impl Pace {
     }
 }
 
-/// Returns the value ω times as far from `old` as the plain step to `fresh`, but at least
-/// [`LEAST_STEP`] of `fresh`.
+/// Returns the value ω times as far as the step to `fresh`, at least [`LEAST_STEP`] of it.
 pub(super) fn relaxed(old: f64, fresh: f64, omega: f64) -> f64 {
     let far = (1.0 - omega) * old + omega * fresh;
     let least = LEAST_STEP * fresh;

@@ -26,14 +26,12 @@ pub(super) struct Rounded {
     pub(super) cost: f64,
 }
 
-/// Rounds a plan in two passes over its kernel. The kernel becomes the plan if that is `wanted`,
-/// and is only read otherwise.
+/// Rounds a plan in two passes over its kernel, which becomes the plan if `wanted`.
 pub(super) fn round(scaled: Scaled<'_>, wanted: bool, sums: &mut ColumnSums) -> Rounded {
     let Scaled { kernel, cost, u, v, a, b } = scaled;
     let width = b.len();
     let mut rows = vec![0.0; a.len()];
-    // The excess of a row is known before the row is added to the columns, so one pass computes the
-    // column sums of both the original and the lowered rows.
+    // The excess of a row is known first, so one pass sums original and lowered rows.
     each_block(kernel, &mut rows, (sums, 2), width, |Block { first, table, rows, sums }| {
         let (before, after) = sums.split_at_mut(width);
         let sides = u[first..].iter().zip(&a[first..]).zip(rows);
@@ -90,8 +88,7 @@ fn differences(sums: &[f64], masses: &[f64]) -> f64 {
     sums.iter().zip(masses).map(|(sum, mass)| (sum - mass).abs()).sum()
 }
 
-/// Matches missing masses in order and returns them by their index in the table: every step fills a
-/// row or a column.
+/// Matches missing masses in order; every step fills a row or a column.
 fn matched(mut rows: Vec<f64>, mut columns: Vec<f64>) -> Vec<(usize, f64)> {
     let (mut i, mut j, mut moves) = (0, 0, Vec::new());
     while i < rows.len() && j < columns.len() {

@@ -14,33 +14,30 @@ use super::passes::{
 };
 use super::relax::{Pace, relaxed};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::progress::tasks::SOLVING;
 use crate::progress::{Progress, State};
-use crate::solve::matrix::SideMasses;
-use crate::solve::posed::OnMatrix;
+use crate::solve::problem::matrix::SideMasses;
+use crate::solve::problem::posed::OnMatrix;
 use crate::solve::relax::Relaxation;
 use crate::solve::sides::{order_of_sides, precedes, rescaling, transpose};
-use crate::steps::SOLVING;
 
 /// Scalings stay between 1/RANGE and RANGE. Entries that underflow in K are below 10⁻³⁰⁷, so they
 /// would be below 10⁻²⁰⁷ in the plan.
 const RANGE: f64 = 1e50;
 
-/// Tolerance before the last ε. With 10⁻⁴ some small ε never converge; 10⁻⁶ takes a tenth more
-/// iterations.
+/// Tolerance before the last ε: with 10⁻⁴ some small ε never converge.
 const STAGE_TOLERANCE: f64 = 1e-6;
 
-/// Ratio of the largest cost to ε up to which ε-scaling is skipped: there, larger values of ε cost
-/// more than they save.
+/// Ratio of the largest cost to ε up to which ε-scaling is skipped.
 const DIRECT: f64 = 20.0;
 
 /// Largest number of averaging steps for two equal measures: 2⁻⁶⁰ is beyond every tolerance.
 const MEETINGS: usize = 60;
 
-/// Lower bound of a share of the total mass, so that quotients of two shares are finite and
-/// products of two are above 0.
+/// Lower bound of a share of the mass: quotients are finite, products above 0.
 const LEAST_SHARE: f64 = 1e-150;
 
 /// Advice where two tables do not fit into memory.
@@ -52,8 +49,9 @@ const REPORTED: usize = 1 << 22;
 /// Iteration counter with the progress callback.
 struct Done<'a> {
     iterations: usize,
-    /// Entries of the plan, and entries read since the last report.
+    /// Number of entries of the plan.
     entries: usize,
+    /// Number of entries read since the last report.
     silent: usize,
     progress: &'a Progress<'a>,
 }
@@ -67,7 +65,7 @@ impl Done<'_> {
         }
         self.silent = 0;
         let state = State::new(SOLVING, self.iterations, None);
-        if (self.progress)(&state) { Ok(()) } else { Err(Error::Cancelled) }
+        if (self.progress)(&state) { Ok(()) } else { Err(Error::Canceled) }
     }
 }
 
@@ -82,38 +80,40 @@ pub(super) struct Scaling {
     pub(super) cost: Vec<f64>,
     pub(super) largest: f64,
     /// Whether the measures are swapped; both directions then have the same bits.
-    pub(super) turned: bool,
+    pub(super) swapped: bool,
     /// Whether both measures are equal and the costs are symmetric.
     mirrored: bool,
     /// The kernel K, and at the end the plan.
     pub(super) plan: Vec<f64>,
-    /// Potentials of the rows and of the columns, in the unit of the distances.
+    /// Potentials of the rows, in the unit of the distances.
     pub(super) f: Vec<f64>,
+    /// Potentials of the columns, in the unit of the distances.
     pub(super) g: Vec<f64>,
+    /// Scalings of the rows.
     pub(super) u: Vec<f64>,
+    /// Scalings of the columns.
     pub(super) v: Vec<f64>,
     /// Initial v, which corresponds to the g of the kernel; the initial u is 1.
     start: Vec<f64>,
-    /// The v before the last sweep, the row sums, and the column sums.
+    /// The v before the last sweep.
     before: Vec<f64>,
+    /// Row sums.
     rows: Vec<f64>,
+    /// Column sums.
     pub(super) sums: ColumnSums,
 }
 
 impl Scaling {
     /// Copies one problem into the workspace; returns the mass that moves.
-    ///
-    /// # Errors
-    /// Two tables of the supports that do not fit into memory.
     pub(super) fn prepare(
         &mut self,
         metric: &GroundMetric,
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<f64> {
-        self.turned = precedes(b, a);
+        self.swapped = precedes(b, a);
         let total = self.mass_of(a.total(), b.total());
-        let (a, b) = if self.turned { (b, a) } else { (a, b) };
+        let (a, b) = if self.swapped { (b, a) } else { (a, b) };
         for (points, shares, measure) in
             [(&mut self.left, &mut self.a, a), (&mut self.right, &mut self.b, b)]
         {
@@ -130,10 +130,9 @@ impl Scaling {
         Ok(total)
     }
 
-    /// Returns the mass that moves between measures of these totals: the total of the first one, or
-    /// that of the left one if the totals are equal up to rounding.
+    /// Returns the mass that moves: the first total, or the left one of nearly equal ones.
     fn mass_of(&self, first: f64, second: f64) -> f64 {
-        if self.turned && rescaling(first, second) == 1.0 { second } else { first }
+        if self.swapped && rescaling(first, second) == 1.0 { second } else { first }
     }
 
     /// Allocates costs and plan between two supports; returns the number of entries of each.
@@ -143,8 +142,7 @@ impl Scaling {
         let count = n.saturating_mul(m);
         memory::resize_room(&mut self.cost, step, count, INSTEAD)?;
         if self.plan.len() < count {
-            // Fresh zeros that are not yet paged in; the kernel overwrites the buffer and never
-            // adds to it.
+            // Fresh zeros, which are paged in when the kernel overwrites them.
             self.plan = Vec::new();
             self.plan = memory::zeros(step, count, INSTEAD)?;
         }
@@ -164,8 +162,8 @@ impl Scaling {
             matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, &|_| true)?;
         let width = right.len();
-        self.turned = order_of_sides(given, taken, |i, j| cost[i * width + j]).is_gt();
-        if self.turned {
+        self.swapped = order_of_sides(given, taken, |i, j| cost[i * width + j]).is_gt();
+        if self.swapped {
             let rows = left.len();
             transpose(&std::mem::take(cost), rows, right.len(), cost);
             std::mem::swap(left, right);
@@ -204,12 +202,9 @@ impl Scaling {
         }
     }
 
-    /// Solves the prepared problem and returns the number of iterations. Kernel and scalings then
-    /// give a plan whose column sums are exact and whose row sums are nearly so, unless the
-    /// iterations ran out.
-    ///
-    /// # Errors
-    /// `Cancelled` when `progress`, which counts iterations, returns false.
+    /// Solves the prepared problem; returns the number of iterations, which `progress` counts.
+    /// Column sums of the plan are then exact, and row sums nearly so, unless the iterations ran
+    /// out.
     pub(super) fn solve(
         &mut self,
         epsilon: f64,
@@ -219,8 +214,7 @@ impl Scaling {
         let mut done = Done { iterations: 0, entries: self.plan.len(), silent: 0, progress };
         if let Some(factor) = options.scaling.filter(|_| epsilon * DIRECT < self.largest) {
             let mut stage = self.largest;
-            // The last factor is between `factor`^1.5 and `factor`^0.5, so that no step is nearly
-            // empty.
+            // The last factor is between `factor`^1.5 and `factor`^0.5: no step is nearly empty.
             while stage * factor.sqrt() > epsilon {
                 self.stage(stage, options.tolerance.max(STAGE_TOLERANCE), options, &mut done)?;
                 self.absorb(stage);
@@ -232,7 +226,6 @@ impl Scaling {
         Ok(done.iterations)
     }
 
-    /// Iterates at one ε.
     fn stage(
         &mut self,
         epsilon: f64,
@@ -297,8 +290,7 @@ impl Scaling {
         Ok(())
     }
 
-    /// Computes one iteration in one pass over the kernel: u from v, then v from u, ω times as far
-    /// as a plain step. Returns the violation of the row marginals before it.
+    /// Computes u from v, then v from u by ω steps; returns the violation before.
     fn sweep(&mut self, omega: f64) -> f64 {
         let sides = (&self.a[..], &self.v[..]);
         let violation = sweep(&self.plan, sides, &mut self.u, omega, &mut self.sums);
@@ -339,8 +331,7 @@ impl Scaling {
         }
     }
 
-    /// Computes g from f the same way, and the kernel of the two: with the initial scalings its
-    /// column sums are exact.
+    /// Computes g from f, and their kernel, whose column sums are exact at first.
     fn columns(&mut self, epsilon: f64) {
         let (rate, m) = (1.0 / epsilon, self.g.len());
         let Self { plan, rows, cost, f, g, a, sums, .. } = self;

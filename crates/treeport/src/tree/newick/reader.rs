@@ -52,7 +52,7 @@ impl<'a> NewickReader<'a> {
             self.skip_blanks()?;
         }
         let at = self.at;
-        let Some(name) = self.label()? else {
+        let Some(name) = self.node_name()? else {
             return bad(byte(at), format!("a leaf without a name, {}", self.found()));
         };
         let node = self.add(Some(NewickLeaf { name, at }));
@@ -79,7 +79,7 @@ impl<'a> NewickReader<'a> {
                 (Some(b')'), Some(&(node, _))) => {
                     self.open.pop();
                     self.at += 1;
-                    self.label()?;
+                    self.node_name()?;
                     self.edge(node)?;
                 }
                 (Some(b';'), None) => {
@@ -105,7 +105,7 @@ impl<'a> NewickReader<'a> {
     }
 
     /// Parses a label, if there is one.
-    fn label(&mut self) -> Result<Option<String>> {
+    fn node_name(&mut self) -> Result<Option<String>> {
         self.skip_blanks()?;
         if self.peek() == Some(b'\'') {
             return self.quoted().map(Some);

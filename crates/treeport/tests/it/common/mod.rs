@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{Forest, GroundMetric, Labelled, Measures, PointMetric, Tree, silent};
+use treeport::{Forest, GroundMetric, Labeled, Measures, PointMetric, Tree, silent};
 
 /// Trees of any shape and degree with `nodes` nodes: chains, stars, heaps, bushes and brooms, with unary nodes
 /// and edges of length 0 among them.
@@ -99,58 +99,6 @@ pub(crate) fn leaf_distances(tree: &Tree) -> Vec<f64> {
     pairs(tree.leaves()).map(|(i, j)| tree.leaf_distance(i, j)).collect()
 }
 
-/// A tree's nodes as sets of points with their height, whatever the numbering.
-pub(crate) fn clusters(tree: &Tree) -> Vec<(Vec<usize>, f64)> {
-    let mut below: Vec<Vec<usize>> = vec![vec![]; tree.nodes()];
-    let heights = tree.heights();
-    for v in 0..tree.nodes() {
-        if v < tree.leaves() {
-            below[v].push(v);
-        }
-        if v != tree.root() {
-            let points = below[v].clone();
-            below[tree.parents()[v] as usize].extend(points);
-        }
-        below[v].sort_unstable();
-    }
-    let mut clusters: Vec<_> = below.into_iter().zip(heights).collect();
-    clusters.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    clusters
-}
-
-/// The paper's construction word for word: join points a diameter apart, go on inside the parts.
-///
-/// Points share a part unless they are joined, so the parts are the components of the pairs that are
-/// closer than the diameter. Returns the point sets of all nodes with their height, sorted.
-pub(crate) fn diametrical_clusters(distance: &[Vec<f64>]) -> Vec<(Vec<usize>, f64)> {
-    fn split(points: Vec<usize>, distance: &[Vec<f64>], found: &mut Vec<(Vec<usize>, f64)>) {
-        let far = |&i: &usize| points.iter().map(|&j| distance[i][j]).fold(0.0, f64::max);
-        let diameter = points.iter().map(far).fold(0.0, f64::max);
-        found.push((points.clone(), diameter / 2.0));
-        if points.len() == 1 {
-            return;
-        }
-        let mut waiting = points;
-        while let Some(first) = waiting.pop() {
-            let mut part = vec![first];
-            let mut next = 0;
-            while next < part.len() {
-                let near = |j: &usize| distance[part[next]][*j] < diameter;
-                let (joins, rest): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(near);
-                part.extend(joins);
-                waiting = rest;
-                next += 1;
-            }
-            part.sort_unstable();
-            split(part, distance, found);
-        }
-    }
-    let mut found = vec![];
-    split((0..distance.len()).collect(), distance, &mut found);
-    found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    found
-}
-
 /// A random order of `0..n`.
 pub(crate) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     use rand::SeedableRng;
@@ -222,7 +170,7 @@ pub(crate) fn cloud(n: usize, dim: usize) -> GroundMetric {
 }
 
 /// 24 measures on a third of the points each, with exact labels of some pairs.
-pub(crate) fn lessons(metric: &GroundMetric, labels: usize) -> Labelled {
+pub(crate) fn lessons(metric: &GroundMetric, labels: usize) -> Labeled {
     let n = metric.points();
     let row = |r: usize| {
         let on = move |i: usize| (i + r).is_multiple_of(3);
@@ -230,13 +178,13 @@ pub(crate) fn lessons(metric: &GroundMetric, labels: usize) -> Labelled {
     };
     let measures = Measures::from_rows(n, (0..24).map(row)).expect("masses").normalized();
     let pairs = (0..labels).map(|k| (k % 24, (k * 5 + 7) % 24)).collect();
-    Labelled::solve(metric, &measures, pairs, &silent).expect("solvable")
+    Labeled::solve(metric, &measures, pairs, &silent).expect("solvable")
 }
 
 /// The same labels with other distances.
-pub(crate) fn relabelled(data: &Labelled, change: impl Fn(usize, f64) -> f64) -> Labelled {
+pub(crate) fn relabeled(data: &Labeled, change: impl Fn(usize, f64) -> f64) -> Labeled {
     let distances = data.distances().iter().enumerate().map(|(k, &d)| change(k, d)).collect();
-    Labelled::new(data.measures(), data.pairs().to_vec(), distances).expect("good distances")
+    Labeled::new(data.measures(), data.pairs().to_vec(), distances).expect("good distances")
 }
 
 /// `count` measures of total 1 on n points with masses of different sizes, 0 among them.

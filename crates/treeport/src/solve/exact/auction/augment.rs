@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 
 use super::basis::Flow;
 use crate::error::Result;
-use crate::solve::exact::{GoesOn, ask};
+use crate::solve::exact::{KeepGoing, check_canceled};
 
 /// Scanned arcs per arc after which the paths are abandoned.
 const MOST_SCANNED: usize = 500;
@@ -40,28 +40,36 @@ pub(super) struct Augment {
     pub(super) prices: Vec<f64>,
     /// Sources and flows into every sink.
     stays: Vec<Vec<(u32, i128)>>,
+    /// Supply of every source that does not flow.
     excess: Vec<i128>,
+    /// Unmet demand of every sink.
     lack: Vec<i128>,
-    search: Search,
-    /// Number of paths found, and of arcs scanned for them.
+    search: PathSearch,
+    /// Number of paths found.
     pub(super) found: usize,
+    /// Number of arcs scanned for them.
     scanned: usize,
 }
 
 /// Search for the nearest sink with unmet demand; entries of other rounds are stale.
 #[derive(Default)]
-struct Search {
+struct PathSearch {
     round: u32,
-    /// For every sink: its distance, its predecessor, and the rounds in which it was seen and
-    /// settled.
+    /// Tentative distance of every sink.
     distance: Vec<f64>,
+    /// Predecessor of every sink.
     before: Vec<u32>,
+    /// Round in which every sink was last reached.
     seen: Vec<u32>,
+    /// Round in which every sink was last settled.
     done: Vec<u32>,
-    /// For every source: its predecessor, and the round in which it was seen.
+    /// Predecessor of every source.
     via: Vec<u32>,
+    /// Round in which every source was last reached.
     reached: Vec<u32>,
+    /// Sinks settled in this round.
     settled: Vec<u32>,
+    /// Sources reached in this round, with their distances.
     sources: Vec<(u32, f64)>,
     heap: BinaryHeap<HeapKey>,
 }
@@ -71,14 +79,14 @@ impl Augment {
     /// and prices of sinks.
     pub(super) fn new([supply, demand]: [&[i128]; 2], flows: &[Flow], prices: Vec<f64>) -> Self {
         let (n, m) = (supply.len(), demand.len());
-        let search = Search {
+        let search = PathSearch {
             distance: vec![0.0; m],
             before: vec![0; m],
             seen: vec![0; m],
             done: vec![0; m],
             via: vec![0; n],
             reached: vec![0; n],
-            ..Search::default()
+            ..PathSearch::default()
         };
         let mut paths = Self {
             start: vec![0; n + 1],
@@ -142,8 +150,8 @@ impl Augment {
     /// long.
     ///
     /// # Errors
-    /// `Cancelled`.
-    pub(super) fn run(&mut self, goes_on: &GoesOn<'_>) -> Result<bool> {
+    /// `Canceled`.
+    pub(super) fn run(&mut self, keep_going: &KeepGoing<'_>) -> Result<bool> {
         let mut asked = self.scanned;
         for i in 0..self.excess.len() {
             while self.excess[i] > 0 {
@@ -151,7 +159,7 @@ impl Augment {
                 self.send(i as u32, sink);
                 self.found += 1;
                 if self.scanned - asked >= ASKED {
-                    ask(goes_on)?;
+                    check_canceled(keep_going)?;
                     asked = self.scanned;
                 }
                 if self.scanned > MOST_SCANNED * self.arcs.len() {

@@ -1,6 +1,6 @@
 //! Initial basis of the simplex: a spanning tree of arcs that carries a plan.
 
-use crate::sets::DisjointSets;
+use crate::tools::disjoint_sets::DisjointSets;
 
 /// Flow of an arc: source, sink, and mass in quanta.
 pub(super) type Flow = (u32, u32, i128);
@@ -44,27 +44,27 @@ pub(super) fn settle(
 
 /// Parent of a node and the arc to it.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct BasisLink {
     parent: u32,
     flow: i128,
     cost: f64,
 }
 
-const ROOT: Link = Link { parent: u32::MAX, flow: 0, cost: 0.0 };
+const ROOT: BasisLink = BasisLink { parent: u32::MAX, flow: 0, cost: 0.0 };
 
 /// Forest of flows without cycles. Sources are `0..n`, sinks come after them.
 ///
 /// A flow that closes a cycle is sent around it in the cheaper direction until an arc of it is
 /// empty and leaves. So the flows never cost more than the inserted ones. O(depth) per flow.
-pub(super) struct Forest {
+pub(super) struct BasisForest {
     n: u32,
-    link: Vec<Link>,
+    link: Vec<BasisLink>,
     /// Number of the last flow whose path to the root contained each node.
     seen: Vec<u32>,
     moves: u32,
 }
 
-impl Forest {
+impl BasisForest {
     pub(super) fn new(n: usize, m: usize) -> Self {
         Self { n: n as u32, link: vec![ROOT; n + m], seen: vec![0; n + m], moves: 0 }
     }
@@ -80,7 +80,7 @@ impl Forest {
         }
         let meets = self.way_up(b).find(|&v| self.seen[v as usize] == self.moves);
         let Some(join) = meets else {
-            self.hang(a, Link { parent: b, flow, cost });
+            self.hang(a, BasisLink { parent: b, flow, cost });
             return;
         };
         let to_join = |v: &u32| *v != join;
@@ -108,7 +108,7 @@ impl Forest {
         self.link[gone as usize] = ROOT;
         if flow + added > 0 {
             let (inner, outer) = if from_source.contains(&gone) { (a, b) } else { (b, a) };
-            self.hang(inner, Link { parent: outer, flow: flow + added, cost });
+            self.hang(inner, BasisLink { parent: outer, flow: flow + added, cost });
         }
     }
 
@@ -119,11 +119,12 @@ impl Forest {
     }
 
     /// Makes a node the root of its tree, and attaches the tree to a link.
-    fn hang(&mut self, v: u32, link: Link) {
+    fn hang(&mut self, v: u32, link: BasisLink) {
         let (mut at, mut above) = (v, link);
         while at != ROOT.parent {
-            let Link { parent, flow, cost } = std::mem::replace(&mut self.link[at as usize], above);
-            above = Link { parent: at, flow, cost };
+            let BasisLink { parent, flow, cost } =
+                std::mem::replace(&mut self.link[at as usize], above);
+            above = BasisLink { parent: at, flow, cost };
             at = parent;
         }
     }
@@ -131,7 +132,7 @@ impl Forest {
     /// Returns all remaining flows.
     pub(super) fn flows(&self) -> Vec<Flow> {
         let links = self.link.iter().zip(0..).filter(|(link, _)| link.parent != ROOT.parent);
-        let ends = |(link, v): (&Link, u32)| {
+        let ends = |(link, v): (&BasisLink, u32)| {
             let (i, j) = (v.min(link.parent), v.max(link.parent));
             (i, j - self.n, link.flow)
         };
@@ -182,7 +183,7 @@ mod tests {
             let cost = |i: u32, j: u32| f64::from(costs[(i as usize * m + j as usize) % 64]);
             let moves = moves.into_iter().map(|(i, j, mass)| (i % n as u32, j % m as u32, mass));
             let moves: Vec<Flow> = moves.collect();
-            let mut forest = Forest::new(n, m);
+            let mut forest = BasisForest::new(n, m);
             for &flow in &moves {
                 forest.push(flow, cost(flow.0, flow.1));
             }
@@ -233,7 +234,7 @@ mod tests {
                 rest[n + j as usize] -= flow;
             }
             prop_assert!(rest.iter().all(|&mass| mass == 0));
-            let mut forest = Forest::new(n, m);
+            let mut forest = BasisForest::new(n, m);
             for &flow in &flows {
                 forest.push(flow, 1.0);
             }

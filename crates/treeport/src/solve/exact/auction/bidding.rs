@@ -37,8 +37,11 @@
 //!   saved.
 //! - *First-in, first-out* instead of the last evicted source bidding first: no difference.
 
+use std::cmp::Reverse;
+
 use super::levels::Level;
-use crate::solve::costs::{CostSource, Prices, Query};
+use super::spares::Spares;
+use crate::solve::costs::{CostSource, Prices, Query, key};
 
 /// Largest number of sinks on a list.
 pub(super) const LISTED: usize = 32;
@@ -62,39 +65,45 @@ pub(super) type Share = (u32, u32, u64);
 
 /// Mass of a source at a sink.
 #[derive(Clone, Copy, Debug)]
-struct Stay {
-    source: u32,
-    mass: u64,
-    cost: f32,
+pub(super) struct Stay {
+    pub(super) source: u32,
+    pub(super) mass: u64,
+    pub(super) cost: f32,
     /// Lower bound of the price of this sink at which the source is equally well off elsewhere.
-    limit: f32,
+    pub(super) limit: f32,
 }
 
 /// State of an auction; masses are integers with equal totals.
 pub(super) struct Auction<'a> {
-    costs: &'a dyn CostSource,
-    supply: &'a [u64],
-    demand: &'a [u64],
+    pub(super) costs: &'a dyn CostSource,
+    pub(super) supply: &'a [u64],
+    pub(super) demand: &'a [u64],
     pub(super) prices: Prices,
-    /// Sinks and costs of [`LISTED`] candidates for every source, and how many there are.
+    /// Candidate list of every source: sinks and costs, in [`LISTED`] slots each.
     list: Vec<(u32, f32)>,
+    /// Number of candidates on the list of every source.
     listed: Vec<u8>,
     /// Lower bound of cost + price of all other sinks, for every source.
     pub(super) others: Vec<f32>,
-    stays: Vec<Vec<Stay>>,
+    /// Sources with mass at every sink; at the spare sink all sources, by index.
+    pub(super) stays: Vec<Vec<Stay>>,
+    /// Mass placed at every sink.
     taken: Vec<u64>,
+    /// Mass of every source that is not placed.
     left: Vec<u64>,
+    /// Number of bids so far.
     bids: usize,
+    pub(super) spares: Option<Spares>,
 }
 
 /// Best candidate of a source.
-struct Choice {
-    sink: u32,
-    cost: f32,
+pub(super) struct Choice {
+    pub(super) sink: u32,
+    pub(super) cost: f32,
     /// Cost + price of this sink.
-    best: f32,
+    pub(super) best: f32,
     /// Cost + price of the next best candidate.
-    second: f32,
+    pub(super) second: f32,
 }
 
 impl<'a> Auction<'a> {
@@ -113,24 +122,31 @@ impl<'a> Auction<'a> {
             taken: vec![0; m],
             left: supply.to_vec(),
             bids: 0,
+            spares: costs.has_spares().then(|| Spares::new(n, m)),
         }
     }
 
     /// Places all mass again, except for this share of it. Returns false if it stops earlier:
-    /// because `goes_on` returns false, or after too many bids or scans.
-    pub(super) fn run(&mut self, epsilon: f32, unplaced: f64, goes_on: &dyn Fn() -> bool) -> bool {
-        let is_done = self.place(epsilon, unplaced, goes_on);
+    /// because `keep_going` returns false, or after too many bids or scans.
+    pub(super) fn run(
+        &mut self,
+        epsilon: f32,
+        unplaced: f64,
+        keep_going: &dyn Fn() -> bool,
+    ) -> bool {
+        let is_done = self.place(epsilon, unplaced, keep_going);
         #[cfg(test)]
         self.assert_slackness(epsilon);
         is_done
     }
 
-    fn place(&mut self, epsilon: f32, unplaced: f64, goes_on: &dyn Fn() -> bool) -> bool {
+    fn place(&mut self, epsilon: f32, unplaced: f64, keep_going: &dyn Fn() -> bool) -> bool {
         self.stays.iter_mut().for_each(Vec::clear);
         self.taken.fill(0);
         self.left.copy_from_slice(self.supply);
+        self.reset_spares();
         let total: u64 = self.supply.iter().sum();
-        let enough = total - (unplaced * total as f64) as u64;
+        let enough = total - (unplaced * self.moving() as f64) as u64;
         let (most_bids, mut scans) = (self.bids + MOST_BIDS * self.supply.len(), 0);
         let mut placed = 0;
         let with_mass = |i: &u32| self.supply[*i as usize] > 0;
@@ -141,7 +157,7 @@ impl<'a> Auction<'a> {
                 if placed >= enough {
                     return true;
                 }
-                if self.bids >= most_bids || self.bids.is_multiple_of(ASKED) && !goes_on() {
+                if self.bids >= most_bids || self.bids.is_multiple_of(ASKED) && !keep_going() {
                     return false;
                 }
                 let choice = self.choose(source as usize, epsilon);
@@ -157,7 +173,7 @@ impl<'a> Auction<'a> {
             }
             scans += waiting.len();
             if scans > MOST_SCANS * self.supply.len()
-                || !self.scan(&waiting, NOISE * epsilon, goes_on)
+                || !self.scan(&waiting, NOISE * epsilon, keep_going)
             {
                 return false;
             }
@@ -165,8 +181,8 @@ impl<'a> Auction<'a> {
         }
     }
 
-    /// Scans all sinks for some sources and replaces their lists; false if work was cancelled.
-    fn scan(&mut self, rows: &[u32], noise: f32, goes_on: &dyn Fn() -> bool) -> bool {
+    /// Scans all sinks for some sources and replaces their lists; false if work was canceled.
+    fn scan(&mut self, rows: &[u32], noise: f32, keep_going: &dyn Fn() -> bool) -> bool {
         // Stale minima of prices are valid bounds, too, and updating them takes time.
         if rows.len() * 8 * LISTED > self.demand.len() {
             self.costs.refresh(&mut self.prices);
@@ -174,7 +190,7 @@ impl<'a> Auction<'a> {
         let query = Query { prices: &self.prices, most: LISTED, noise };
         let (list, listed, others) = (&mut self.list, &mut self.listed, &mut self.others);
         let costs = self.costs;
-        costs.scan(rows, &query, goes_on, |row, found| {
+        costs.scan(rows, &query, keep_going, |row, found| {
             let row = row as usize;
             let entries = list[row * LISTED..(row + 1) * LISTED].iter_mut();
             listed[row] = found.entries().len() as u8;
@@ -186,13 +202,16 @@ impl<'a> Auction<'a> {
         })
     }
 
-    fn entries(&self, source: usize) -> &[(u32, f32)] {
+    pub(super) fn entries(&self, source: usize) -> &[(u32, f32)] {
         &self.list[source * LISTED..source * LISTED + usize::from(self.listed[source])]
     }
 
     /// Returns the best candidate of a source; its value is infinite before the first scan.
     #[inline]
-    fn choose(&self, source: usize, epsilon: f32) -> Choice {
+    fn choose(&mut self, source: usize, epsilon: f32) -> Choice {
+        if self.is_spare_source(source) {
+            return self.choose_for_spare();
+        }
         let (mut best, mut second) = (f32::INFINITY, self.others[source] + epsilon);
         let (mut sink, mut paid) = (0, 0.0);
         for &(j, cost) in self.entries(source) {
@@ -207,7 +226,11 @@ impl<'a> Auction<'a> {
     /// Computes a lower bound of cost + price of a source at all other sinks, plus ε for those that
     /// are not on its list.
     #[inline]
-    fn elsewhere(&self, source: usize, sink: u32, epsilon: f32) -> f32 {
+    pub(super) fn elsewhere(&mut self, source: usize, sink: u32, epsilon: f32) -> f32 {
+        if self.is_spare_source(source) {
+            let Choice { sink: best_sink, best, second, .. } = self.choose_for_spare();
+            return if best_sink == sink { second } else { best };
+        }
         let entries = self.entries(source).iter().filter(|entry| entry.0 != sink);
         let values = entries.map(|&(j, cost)| cost + self.prices.of[j as usize]);
         values.fold(self.others[source] + epsilon, f32::min)
@@ -222,7 +245,13 @@ impl<'a> Auction<'a> {
         let limit = choice.second - choice.cost;
         self.taken[sink] += mass;
         let stays = &mut self.stays[sink];
-        if let Some(stay) = stays.iter_mut().find(|stay| stay.source == source) {
+        if let Some(spares) = self.spares.as_mut().filter(|s| s.sink == choice.sink) {
+            let stay = &mut stays[source as usize];
+            if stay.mass == 0 {
+                spares.by_limit.push(Reverse(key(limit, source)));
+            }
+            *stay = Stay { source, mass: stay.mass + mass, cost: choice.cost, limit };
+        } else if let Some(stay) = stays.iter_mut().find(|stay| stay.source == source) {
             stay.mass += mass;
             stay.limit = limit;
         } else {
@@ -236,7 +265,11 @@ impl<'a> Auction<'a> {
             stay.mass -= gone;
             let Stay { source: evicted, limit, mass, .. } = *stay;
             if mass == 0 {
-                self.stays[sink].swap_remove(at);
+                match self.spares.as_mut().filter(|spares| spares.sink == choice.sink) {
+                    // Its entry is on top.
+                    Some(spares) => _ = spares.by_limit.pop(),
+                    None => _ = self.stays[sink].swap_remove(at),
+                }
             }
             self.taken[sink] -= gone;
             let price = &mut self.prices.of[sink];
@@ -252,6 +285,9 @@ impl<'a> Auction<'a> {
     /// Finds the source of least limit at a sink. Limits only rise, so only the least one is
     /// computed again, except that of the newest source.
     fn least_willing(&mut self, sink: usize, newest: u32, epsilon: f32) -> usize {
+        if self.is_spare_sink(sink) {
+            return self.least_willing_at_spare(newest, epsilon);
+        }
         loop {
             let limits = self.stays[sink].iter().map(|stay| stay.limit).enumerate();
             let least = limits.reduce(|least, other| if other.1 < least.1 { other } else { least });
@@ -271,7 +307,9 @@ impl<'a> Auction<'a> {
     /// Returns all parts of the plan.
     pub(super) fn plan(&self) -> impl Iterator<Item = Share> + '_ {
         let stays = self.stays.iter().zip(0..);
-        stays.flat_map(|(stays, sink)| stays.iter().map(move |s| (s.source, sink, s.mass)))
+        let shares =
+            stays.flat_map(|(stays, sink)| stays.iter().map(move |s| (s.source, sink, s.mass)));
+        shares.filter(|share| share.2 > 0)
     }
 
     /// Returns sources and sinks of all lists, source by source.
@@ -285,9 +323,10 @@ impl<'a> Auction<'a> {
     pub(super) fn arcs(&self) -> Vec<(u32, u32)> {
         let mut arcs = Vec::with_capacity(self.supply.len() * LISTED);
         for source in 0..self.supply.len() {
+            let candidates = self.candidates(source);
             let value = |&(sink, cost): &(u32, f32)| cost + self.prices.of[sink as usize];
-            let least = self.entries(source).iter().map(value).fold(f32::INFINITY, f32::min);
-            let entries = self.entries(source).iter();
+            let least = candidates.iter().map(value).fold(f32::INFINITY, f32::min);
+            let entries = candidates.iter();
             arcs.extend(entries.map(|entry| (value(entry) - least, source as u32, entry.0)));
         }
         arcs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -305,7 +344,8 @@ impl Auction<'_> {
         let price = |j: usize| f64::from(self.prices.of[j]);
         let highest = open.iter().fold(0.0, |most: f64, &j| most.max(price(j).abs()));
         // Costs, sums with prices, limits and prices are rounded a few times each.
-        let rounding = crate::rounding::single(16) * (self.costs.precision().largest + highest);
+        let rounding =
+            crate::numeric::rounding::single(16) * (self.costs.precision().largest + highest);
         let value = |i: usize, j: usize| f64::from(self.costs.single(i, j)) + price(j);
         let mut worst = vec![f64::NEG_INFINITY; n];
         for (i, j, mass) in self.plan() {

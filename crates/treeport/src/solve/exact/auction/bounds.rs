@@ -3,10 +3,10 @@
 use super::basis::Flow;
 use super::{AuctionProblem, Best};
 use crate::error::Result;
-use crate::rounding::double;
+use crate::numeric::double_double::DoubleDouble;
+use crate::numeric::rounding::double;
 use crate::solve::costs::minima;
 use crate::solve::exact::integer_mass::Units;
-use crate::twofold::Twofold;
 
 impl AuctionProblem<'_> {
     /// Returns an upper bound of the cost of moving mass that integer quanta leave out or add, and
@@ -14,11 +14,9 @@ impl AuctionProblem<'_> {
     pub(super) fn settling(&self, units: &Units) -> f64 {
         let (supply, demand) =
             (self.masses[0].iter().copied(), self.masses[1].iter().map(|mass| -mass));
-        let sums = supply.chain(demand).map(Twofold::from);
-        let apart = sums.fold(Twofold::from(0.0), |sum, mass| sum + mass).rounded().abs();
-        let precision = self.costs.precision();
-        let largest = precision.largest * precision.unit;
-        (units.rounded(&self.masses[0], &self.masses[1]) + apart) * largest
+        let sums = supply.chain(demand).map(DoubleDouble::from);
+        let apart = sums.fold(DoubleDouble::from(0.0), |sum, mass| sum + mass).rounded().abs();
+        (units.rounded(&self.masses[0], &self.masses[1]) + apart) * self.costs.precision().most
     }
 
     /// Computes the cost of a plan, and keeps the plan if it is the best so far.
@@ -57,13 +55,13 @@ impl AuctionProblem<'_> {
     pub(super) fn offer_prices(
         &self,
         prices: &[f64],
-        goes_on: &dyn Fn() -> bool,
+        keep_going: &dyn Fn() -> bool,
         best: &mut Best,
     ) -> Result<()> {
         let n = self.places[0].len();
         let limits = vec![f64::NEG_INFINITY; n];
         let rows = (0..n as u32).collect();
-        let duals = minima(&*self.costs, prices, &limits, rows, goes_on)?.least;
+        let duals = minima(&*self.costs, prices, &limits, rows, keep_going)?.least;
         let (bound, rounding) = self.bound(&duals, prices);
         self.offer_bound(bound - rounding, &duals, prices, best);
         Ok(())
@@ -95,13 +93,13 @@ impl AuctionProblem<'_> {
     /// of cost + price. If totals are not exactly equal, the bound depends on the offset of the
     /// dual values.
     pub(super) fn bound(&self, duals: &[f64], prices: &[f64]) -> (f64, f64) {
-        let (mut bound, mut surplus) = (Twofold::from(0.0), Twofold::from(0.0));
+        let (mut bound, mut surplus) = (DoubleDouble::from(0.0), DoubleDouble::from(0.0));
         let (mut size, mut largest, mut total) = (0.0, 0.0f64, 0.0);
         let sources = self.masses[0].iter().zip(duals).map(|(&mass, &dual)| (mass, dual, mass));
         let sinks = self.masses[1].iter().zip(prices).map(|(&mass, &price)| (mass, -price, -mass));
         for (mass, dual, supply) in sources.chain(sinks) {
-            bound = bound + Twofold::from(mass * dual);
-            surplus = surplus + Twofold::from(supply);
+            bound = bound + DoubleDouble::from(mass * dual);
+            surplus = surplus + DoubleDouble::from(supply);
             size += mass * dual.abs();
             largest = largest.max(dual.abs());
             total += mass;

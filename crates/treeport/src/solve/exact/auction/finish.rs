@@ -25,8 +25,9 @@ struct Candidate<'a> {
     mass: &'a dyn Fn(i128) -> f64,
     duals: &'a [f64],
     prices: &'a [f64],
-    /// Limits of cost + price per source below which arcs are requested, and the sources to search.
+    /// Limit of cost + price of every source below which arcs are requested.
     limits: &'a [f64],
+    /// Sources to search.
     rows: Vec<u32>,
     /// Upper bound of the change of the value from rounding masses to quanta.
     change: f64,
@@ -45,9 +46,13 @@ impl AuctionProblem<'_> {
         goal: &Goal<'_>,
         best: &mut Best,
     ) -> Result<bool> {
-        let in_tree = start.flows.iter().map(|&(i, j, _)| (i, j));
-        let arcs = start.arcs.iter().copied().chain(in_tree);
+        let in_plan = start.flows.iter().map(|&(i, j, _)| (i, j));
+        let arcs = start.arcs.iter().copied().chain(in_plan.clone());
         let mut arcs: Vec<_> = arcs.map(|arc| self.with_cost(arc)).collect();
+        // A longer arc replaces the arcs of a cycle, and costs more than all of them.
+        let used = in_plan.map(|arc| self.with_cost(arc).2).fold(0.0, f64::max);
+        let longest = 2.0 * start.flows.len() as f64 * used;
+        arcs.retain(|arc| arc.2 <= longest);
         let masses = [&units.supply[..], &units.demand];
         let mut paths = Augment::new(masses, &start.flows, start.prices.clone());
         let lost_masses = units.rounded(&self.masses[0], &self.masses[1]);
@@ -60,7 +65,7 @@ impl AuctionProblem<'_> {
             let slack = SLACK * largest_cost;
             paths.set_arcs(&arcs, slack);
             let proved = best.share();
-            let report = |_| (goal.goes_on)(Some(proved));
+            let report = |_| (goal.keep_going)(Some(proved));
             if !paths.run(&report)? {
                 return Ok(false);
             }
@@ -124,7 +129,7 @@ impl AuctionProblem<'_> {
             let few = few_arcs(n, &arcs);
             let slack = largest_cost * SLACK;
             let proved = best.share();
-            let report = |_| (goal.goes_on)(Some(proved));
+            let report = |_| (goal.keep_going)(Some(proved));
             let is_done = simplex.resume(&few, slack, most_pivots(n, m), &report)?;
             best.pivots = simplex.pivots;
             simplex.list_flows();
@@ -157,12 +162,12 @@ impl AuctionProblem<'_> {
     fn prove(
         &self,
         candidate: Candidate<'_>,
-        goes_on: &dyn Fn() -> bool,
+        keep_going: &dyn Fn() -> bool,
         best: &mut Best,
     ) -> Result<Minima> {
         let Candidate { flows, mass, duals, prices, limits, rows, change } = candidate;
         let value = self.offer_plan(flows, mass, best);
-        let found = minima(&*self.costs, prices, limits, rows, goes_on)?;
+        let found = minima(&*self.costs, prices, limits, rows, keep_going)?;
         let least = duals.iter().zip(&found.least).map(|(dual, least)| dual.min(*least));
         let (mut duals, mut prices) = (least.collect::<Vec<f64>>(), prices.to_vec());
         if value == 0.0 {

@@ -30,9 +30,10 @@ pub(super) const FALL: f32 = 0.2;
 /// place.
 const UNPLACED: f64 = 0.02;
 
-/// Final ε of a coarse problem and initial ε of a finer one, as shares of the mean cost between a
-/// point and its representative.
+/// Final ε of a coarse problem, as a share of the mean cost between a point and its representative.
 const ENDS: f32 = 0.05;
+
+/// Initial ε of a finer problem, as a share of the same mean cost.
 const BEGINS: f32 = 0.3;
 
 /// Ratio of the mean cost of moved mass to that mean cost above which prices of a coarse problem
@@ -59,7 +60,7 @@ impl Level<'_> {
         self,
         coarsest: usize,
         is_for_bounds: bool,
-        goes_on: &dyn Fn() -> bool,
+        keep_going: &dyn Fn() -> bool,
     ) -> (Prices, f32) {
         let Self { costs, masses } = self;
         let finest = costs.precision().finest();
@@ -75,18 +76,18 @@ impl Level<'_> {
         });
         let few = &*coarser.costs;
         let level = Level { costs: few, masses: of_groups.each_ref().map(|side| &side[..]) };
-        let (prices, mut epsilon) = level.first_prices(coarsest, is_for_bounds, goes_on);
+        let (prices, mut epsilon) = level.first_prices(coarsest, is_for_bounds, keep_going);
         let mut auction = Auction::new(level, prices);
         let ends = (ENDS * coarser.reach).max(finest);
-        while auction.run(epsilon, UNPLACED, goes_on) && epsilon > ends {
+        while auction.run(epsilon, UNPLACED, keep_going) && epsilon > ends {
             epsilon *= FALL;
         }
         let way = mean_way(few, auction.plan());
         let mut prices = auction.prices;
         few.refresh(&mut prices);
         // Dual values of the representatives are prices of the transposed problem.
-        let duals = coarser.back.prices(least(few, &prices, goes_on));
-        let prices = self.open(least(&*coarser.back, &duals, goes_on));
+        let duals = coarser.back.prices(least(few, &prices, keep_going));
+        let prices = self.open(least(&*coarser.back, &duals, keep_going));
         let is_far = costs.are_lengths() && way > FAR_WAY * coarser.reach;
         let share = if is_far && !is_for_bounds { FAR_WAY * coarser.reach / way } else { 1.0 };
         (prices, (BEGINS * share * coarser.reach).max(finest))
@@ -118,12 +119,28 @@ pub(super) fn mean_way(costs: &dyn CostSource, plan: impl Iterator<Item = Share>
     if placed > 0.0 { (spent / placed) as f32 } else { 0.0 }
 }
 
-/// Computes the negative of the least cost + price of every source; 0 where work was cancelled.
-fn least(costs: &dyn CostSource, prices: &Prices, goes_on: &dyn Fn() -> bool) -> Vec<f32> {
+/// Computes the mean cost per unit of mass of the cheapest four fifths of a plan; what moves at no
+/// cost does not count. Returns 0 if nothing else moves.
+pub(super) fn near_way(costs: &dyn CostSource, plan: impl Iterator<Item = Share>) -> f32 {
+    let with_cost = |(i, j, mass): Share| (costs.single(i as usize, j as usize), mass as f64);
+    let mut ways: Vec<_> = plan.map(with_cost).filter(|way| way.0 > 0.0).collect();
+    ways.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = 0.8 * ways.iter().map(|way| way.1).sum::<f64>();
+    let (mut spent, near) = (0.0, left);
+    for (cost, mass) in ways {
+        let mass = mass.min(left);
+        spent += mass * f64::from(cost);
+        left -= mass;
+    }
+    if near > 0.0 { (spent / near) as f32 } else { 0.0 }
+}
+
+/// Computes the negative of the least cost + price of every source; 0 where work was canceled.
+fn least(costs: &dyn CostSource, prices: &Prices, keep_going: &dyn Fn() -> bool) -> Vec<f32> {
     let all: Vec<u32> = (0..costs.sizes()[0] as u32).collect();
     let query = Query { prices, most: 1, noise: 0.0 };
     let mut least = vec![0.0; all.len()];
-    costs.scan(&all, &query, goes_on, |row, found| {
+    costs.scan(&all, &query, keep_going, |row, found| {
         least[row as usize] = -found.entries().next().map_or(0.0, |entry| entry.value);
     });
     least

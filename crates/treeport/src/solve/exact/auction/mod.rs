@@ -51,22 +51,23 @@ mod bidding;
 mod bounds;
 mod finish;
 #[cfg(test)]
-mod fixed_tests;
+mod integer_tests;
 mod levels;
 mod phases;
+mod spares;
 #[cfg(test)]
 mod tests;
 
 use super::integer_mass::Units;
 use super::simplex::Simplex;
 use super::table::Table;
-use super::{Certified, GoesOn};
+use super::{Certified, KeepGoing};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::solve::aim::Wanted;
 use crate::solve::answer::Answer;
-use crate::solve::costs::{self, CostSource, LaidOut};
+use crate::solve::costs::{self, CostSource, OrderedCosts, SpareCosts};
 use crate::solve::route::Engine;
 use crate::solve::run::{Asked, Found};
 use crate::solve::sides::{Costs, Sides};
@@ -96,37 +97,24 @@ fn bytes_of(costs: Costs<'_>, left: usize, right: usize) -> u64 {
     of_points.saturating_add(costs::bytes(costs, left, right))
 }
 
-/// Solves until the aim is reached; `None` where single precision cannot distinguish costs.
+/// Solves a balanced problem until the aim is reached; `None` where single precision cannot
+/// distinguish costs.
 ///
 /// # Errors
-/// No memory; an entry of a matrix that is negative or not finite; `Cancelled`.
+/// Those of [`solve`].
 pub(in crate::solve) fn answer(
     costs: Costs<'_>,
     sides: &Sides,
     table: &mut Table,
     asked: Asked<'_>,
 ) -> Result<Option<Found>> {
-    let Asked { aim, device, deadline } = asked;
-    let goes_on = |proved| deadline.report_proved(proved);
-    let (n, m) = (sides.left.len(), sides.right.len());
-    let step = format_args!("transport between {n} and {m} points");
-    memory::check(step, bytes_of(costs, n, m), "give fewer points, or take a sample")?;
-    let laid_out = costs::lay_out(costs, sides, device, &goes_on)?;
-    let Some(problem) = laid_out.map(|laid_out| AuctionProblem::new(laid_out, sides)) else {
-        return Ok(None);
-    };
-    let width = aim.width();
-    let goal = Goal {
-        width,
-        goes_on: &goes_on,
-        keeps_bounds: deadline.is_limited(),
-        has_passed: &|| deadline.has_passed(),
-    };
-    let best = problem.solve(&mut table.float, &goal)?;
-    let is_done = best.reaches(width);
+    let Asked { aim, .. } = asked;
+    let masses = [&sides.supply[..], &sides.demand];
+    let Some(best) = solve(costs, sides, masses, None, table, asked)? else { return Ok(None) };
+    let is_done = best.reaches(aim.width());
     let mut answer = match best.certified {
         Some(proof) => Answer::certified(proof.value, proof.gap, Engine::Auction),
-        None if !aim.takes_bounds() => return Ok(None),
+        None if !aim.accepts_bounds() => return Ok(None),
         None => Answer { lower: best.lower, upper: best.upper, ..Answer::default() },
     };
     (answer.engine, answer.pivots) = (Engine::Auction, best.pivots);
@@ -136,6 +124,40 @@ pub(in crate::solve) fn answer(
         [answer.left, answer.right] = sides.duals_of(best.left, best.right);
     }
     Ok(Some(Found { answer, is_done }))
+}
+
+/// Finds the best bounds for some masses of the sides, with or without spares, until the aim is
+/// reached; `None` where single precision cannot distinguish costs.
+///
+/// # Errors
+/// No memory; an entry of a matrix that is negative or not finite; `Canceled`.
+pub(in crate::solve) fn solve(
+    costs: Costs<'_>,
+    sides: &Sides,
+    masses: [&[f64]; 2],
+    spares: Option<&SpareCosts>,
+    table: &mut Table,
+    asked: Asked<'_>,
+) -> Result<Option<Best>> {
+    let Asked { aim, device, deadline } = asked;
+    let keep_going = |proved| deadline.report_proved(proved);
+    let (n, m) = (sides.left.len(), sides.right.len());
+    let step = format_args!("transport between {n} and {m} points");
+    memory::check(step, bytes_of(costs, n, m), "give fewer points, or take a sample")?;
+    let Some(laid_out) = costs::cost_source(costs, sides, device, &keep_going)? else {
+        return Ok(None);
+    };
+    let laid_out = match spares {
+        Some(spares) => laid_out.with_spares(spares),
+        None => laid_out,
+    };
+    let goal = Goal {
+        width: aim.width(),
+        keep_going: &keep_going,
+        keeps_bounds: deadline.is_limited(),
+        has_passed: &|| deadline.has_passed(),
+    };
+    AuctionProblem::new(laid_out, masses).solve(&mut table.float, &goal).map(Some)
 }
 
 /// Balanced problem laid out for the auction.
@@ -155,26 +177,27 @@ struct AuctionProblem<'a> {
 struct Goal<'a> {
     /// Relative width of the bounds; 0 for a certified optimum.
     width: f64,
-    goes_on: &'a GoesOn<'a>,
-    /// Whether bounds are computed from the beginning, because work may be cancelled at any time.
+    keep_going: &'a KeepGoing<'a>,
+    /// Whether bounds are computed from the beginning, because work may be canceled at any time.
     keeps_bounds: bool,
     /// Callback that returns whether the deadline has passed, so that the best bounds so far
-    /// suffice when work is cancelled.
+    /// suffice when work is canceled.
     has_passed: &'a dyn Fn() -> bool,
 }
 
 /// Best bounds so far, with the plan and the dual values behind them by index in the sides.
 #[derive(Default)]
-struct Best {
+pub(in crate::solve) struct Best {
     lower: f64,
     upper: f64,
-    moves: Vec<(usize, usize, f64)>,
-    /// Dual values of the lower bound; empty where there is none.
-    left: Vec<f64>,
-    right: Vec<f64>,
+    pub(in crate::solve) moves: Vec<(usize, usize, f64)>,
+    /// Dual values of the sources for the lower bound; empty where there is none.
+    pub(in crate::solve) left: Vec<f64>,
+    /// Dual values of the sinks.
+    pub(in crate::solve) right: Vec<f64>,
     /// Last value with its gap, if it is certified.
-    certified: Option<Certified>,
-    pivots: usize,
+    pub(in crate::solve) certified: Option<Certified>,
+    pub(in crate::solve) pivots: usize,
     /// Upper bound of the cost of restoring the original masses from integer quanta.
     settling: f64,
 }
@@ -186,13 +209,13 @@ const MASS_BITS: i32 = 50;
 const BYTES: usize = 4096;
 
 impl<'a> AuctionProblem<'a> {
-    fn new(laid_out: LaidOut<'a>, sides: &Sides) -> Self {
-        let LaidOut { costs, places } = laid_out;
-        let of_side = [&sides.supply, &sides.demand];
+    /// Creates the problem of masses in the order of the sides, the spare ones last.
+    fn new(laid_out: OrderedCosts<'a>, of_side: [&[f64]; 2]) -> Self {
+        let OrderedCosts { costs, places } = laid_out;
         let masses = [0, 1].map(|side: usize| -> Vec<f64> {
             places[side].iter().map(|&place| of_side[side][place as usize]).collect()
         });
-        let whole = whole_masses([&masses[0], &masses[1]]);
+        let whole = integer_masses([&masses[0], &masses[1]]);
         Self { costs, places, masses, whole, coarsest: levels::COARSEST }
     }
 
@@ -213,11 +236,11 @@ impl<'a> AuctionProblem<'a> {
     /// Solves until the goal is reached. An uncertified result has no [`Best::certified`].
     ///
     /// # Errors
-    /// `Cancelled`, if work is cancelled and the best bounds so far do not suffice.
+    /// `Canceled`, if work is canceled and the best bounds so far do not suffice.
     fn solve(&self, simplex: &mut Simplex<f64>, goal: &Goal<'_>) -> Result<Best> {
         let mut best = Best { upper: f64::INFINITY, ..Best::default() };
         match self.improve(simplex, goal, &mut best) {
-            Err(Error::Cancelled) if (goal.has_passed)() && best.upper.is_finite() => Ok(best),
+            Err(Error::Canceled) if (goal.has_passed)() && best.upper.is_finite() => Ok(best),
             done => done.map(|()| best),
         }
     }
@@ -264,7 +287,7 @@ fn is_assignment(units: &Units) -> bool {
 }
 
 /// Converts masses to integers with equal totals; negligible masses become 0.
-fn whole_masses(masses: [&[f64]; 2]) -> [Vec<u64>; 2] {
+fn integer_masses(masses: [&[f64]; 2]) -> [Vec<u64>; 2] {
     let unit = 2f64.powi(MASS_BITS);
     let mut whole = masses.map(|side| -> Vec<u64> {
         let total: f64 = side.iter().sum();

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::measure::Measures;
-use crate::rounding::TOTALS;
-use crate::solve::costs::SpareCosts;
+use crate::measures::Measures;
+use crate::numeric::rounding::TOTALS;
 use crate::solve::costs::device::Device;
 use crate::solve::costs::tests::{SlowDevice, entries, points};
 use crate::solve::exact::SLACK;
 use crate::solve::exact::random::random;
-use crate::solve::matrix::MatrixView;
-use crate::solve::posed::{OnMatrix, OnMetric};
+use crate::solve::problem::matrix::MatrixView;
+use crate::solve::problem::posed::{OnMatrix, OnMetric};
 use crate::solve::relax::Relaxation;
 
 /// Creates two measures with masses that are equal, random, over 20 orders of magnitude, on the
@@ -50,8 +49,11 @@ pub(super) fn laid_out<'a>(
     device: Option<&Arc<dyn Device>>,
     coarsest: usize,
 ) -> Option<AuctionProblem<'a>> {
-    let laid_out = costs::lay_out(costs, sides, device, &|_| true).unwrap()?;
-    Some(AuctionProblem { coarsest, ..AuctionProblem::new(laid_out, sides) })
+    let laid_out = costs::cost_source(costs, sides, device, &|_| true).unwrap()?;
+    Some(AuctionProblem {
+        coarsest,
+        ..AuctionProblem::new(laid_out, [&sides.supply, &sides.demand])
+    })
 }
 
 /// Solves with a table of all costs.
@@ -61,7 +63,7 @@ pub(super) fn judged(costs: Costs<'_>, sides: &Sides) -> Answer {
 }
 
 pub(super) fn goal(width: f64, keeps_bounds: bool) -> Goal<'static> {
-    Goal { width, goes_on: &|_| true, keeps_bounds, has_passed: &|| false }
+    Goal { width, keep_going: &|_| true, keeps_bounds, has_passed: &|| false }
 }
 
 /// Asserts that the bounds match the plan and the dual values, and that they contain the value.
@@ -165,7 +167,7 @@ proptest! {
         let (mut sides, of_points) = (sides_of(&metric, &measures), Costs::Metric(&metric));
         sides.demand.iter_mut().for_each(|mass| *mass *= more);
         let (n, m) = (sides.left.len(), sides.right.len());
-        let laid_out = costs::lay_out(of_points, &sides, None, &|_| true).unwrap();
+        let laid_out = costs::cost_source(of_points, &sides, None, &|_| true).unwrap();
         let Some(laid_out) = laid_out else { return Ok(()) };
         let cost = |i: usize, j: usize| metric.distance(sides.left[i], sides.right[j]);
         let mut random = random(seed);
@@ -182,7 +184,7 @@ proptest! {
         with_spares.supply.push(totals[1]);
         with_spares.demand.push(totals[0]);
         let laid_out = laid_out.with_spares(&SpareCosts { of_sides, between: 0.0 });
-        let problem = AuctionProblem { coarsest, ..AuctionProblem::new(laid_out, &with_spares) };
+        let problem = AuctionProblem { coarsest, ..AuctionProblem::new(laid_out, [&with_spares.supply, &with_spares.demand]) };
         let best = problem.solve(&mut Simplex::default(), &goal(0.0, false)).unwrap();
         let view = MatrixView::new(n + 1, m + 1, &all).unwrap();
         let judge = judged(Costs::Matrix(&view), &with_spares);

@@ -15,13 +15,13 @@ use super::auction;
 use super::integer_mass::Units;
 use super::simplex::Simplex;
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measures::Measure;
 use crate::memory;
 use crate::metric::{FAR, GroundMetric, LoweredDistances};
 use crate::progress::silent;
 use crate::solve::aim::{Aim, Deadline, Wanted};
 use crate::solve::answer::Answer;
-use crate::solve::posed::OnMetric;
+use crate::solve::problem::posed::OnMetric;
 use crate::solve::route::{Engine, is_large, sweeps_first};
 use crate::solve::run::Asked;
 use crate::solve::sides::{Costs, Sides};
@@ -29,15 +29,9 @@ use crate::solve::single_problem::{SingleProblem, proved_bound};
 use crate::solve::workspace::{Workspace, lend};
 
 /// Computes certified lower and upper bounds of W₁ between two measures of equal mass on the points
-/// of the metric. A small `tolerance` takes more pivots.
-///
-/// # Errors
-/// [`Error::Memory`], where the costs do not fit.
-///
-/// # Complexity
-/// s² distances for s points on either side, some thirty passes over them, and up to s/4 pivots.
-/// For many points with coordinates, the complexity of the first phases of an auction, without a
-/// table.
+/// of the metric: s² distances for s points on either side, some thirty passes over them, and up to
+/// s/4 pivots, more for a small `tolerance`. For many points with coordinates, the first phases of
+/// an auction, without a table.
 pub(crate) fn interval(
     metric: &GroundMetric,
     a: &Measure<'_>,
@@ -59,24 +53,24 @@ pub(crate) fn interval(
                 return Ok((found.answer.lower, found.answer.upper));
             }
         }
-        let found = answer(&pair, space, tolerance, false)?;
+        let found = answer(&pair, space, (tolerance, false), &Deadline::new(None, &silent))?;
         Ok((found.lower, found.upper))
     })
 }
 
 /// Computes bounds by a few sweeps; with `with_plan` also the plan behind the upper bound and the
-/// dual values behind the lower one.
+/// dual values behind the lower one. If the deadline passes, the sweeps so far give the bounds.
 pub(in crate::solve) fn answer(
     pair: &OnMetric<'_>,
     space: &mut Workspace,
-    tolerance: f64,
-    with_plan: bool,
+    (tolerance, with_plan): (f64, bool),
+    deadline: &Deadline<'_>,
 ) -> Result<Answer> {
     let Workspace { sides, units, table, sweeps, .. } = space;
     if sides.is_empty() {
         return Ok(Answer::free(sides.shared_plan()));
     }
-    let sweep = Sweep { pair, tolerance, with_plan };
+    let sweep = Sweep { pair, tolerance, with_plan, deadline };
     if pair.metric.is_metric() {
         return sweep.moving(sides, units, &mut table.float, &mut sweeps.moving);
     }
@@ -88,8 +82,9 @@ pub(in crate::solve) fn answer(
 struct Schedule {
     /// Initial ε as a share of the mean cost.
     epsilon: f64,
-    /// Number of rounds, each at half the ε of the one before, and of sweeps in a round.
+    /// Number of rounds, each at half the ε of the one before.
     rounds: usize,
+    /// Number of sweeps in a round.
     sweeps: usize,
     /// Number of pivots per point.
     pivots: f64,
@@ -132,8 +127,9 @@ const LEAST_EPSILON: f32 = 1e-30;
 pub(in crate::solve) struct SweepMemory {
     /// Problem of the mass that moves.
     moving: SingleProblem,
-    /// Problem of all mass where shared mass may have to move, and the sides of its moving part.
+    /// Problem of all mass, for costs with which shared mass may have to move.
     all: SingleProblem,
+    /// Sides of the part of that problem whose mass moves.
     moving_sides: Sides,
 }
 
@@ -152,9 +148,23 @@ struct Sweep<'a> {
     pair: &'a OnMetric<'a>,
     tolerance: f64,
     with_plan: bool,
+    deadline: &'a Deadline<'a>,
 }
 
 impl Sweep<'_> {
+    /// Writes the costs between both sides; stops if it is cancelled or the deadline passes.
+    fn fill(&self, sides: &Sides, out: &mut SingleProblem) -> Result<LoweredDistances> {
+        let below = fill(self.pair.metric, sides, out)?;
+        if self.deadline.report_proved(None) { Ok(below) } else { Err(Error::Canceled) }
+    }
+
+    /// Sweeps until the deadline, and returns the lower bound and the schedule.
+    fn sweep(&self, sides: &Sides, problem: &mut SingleProblem) -> Result<(f64, Schedule)> {
+        let found = sweep(sides, self.tolerance, problem, &|| self.deadline.report_proved(None));
+        let goes_on = self.deadline.report_proved(None) || self.deadline.has_passed();
+        if goes_on { Ok(found) } else { Err(Error::Canceled) }
+    }
+
     /// Computes bounds where shared mass stays in place.
     fn moving(
         &self,
@@ -163,8 +173,8 @@ impl Sweep<'_> {
         simplex: &mut Simplex<f64>,
         moving: &mut SingleProblem,
     ) -> Result<Answer> {
-        let below = fill(self.pair.metric, sides, moving)?;
-        let (lower, schedule) = sweep(sides, self.tolerance, moving);
+        let below = self.fill(sides, moving)?;
+        let (lower, schedule) = self.sweep(sides, moving)?;
         let mut answer = self.upper_bound(sides, units, simplex, &below, moving, schedule)?;
         answer.lower = lower * below.unit;
         if self.with_plan {
@@ -179,8 +189,7 @@ impl Sweep<'_> {
         Ok(answer)
     }
 
-    /// Computes bounds where shared mass may have to move: the plan leaves it in place, and the
-    /// dual values are extended to it.
+    /// Computes bounds where shared mass may have to move: it stays in the plan alone.
     fn all(
         &self,
         whole: &Sides,
@@ -189,7 +198,7 @@ impl Sweep<'_> {
         memory: &mut SweepMemory,
     ) -> Result<Answer> {
         let SweepMemory { moving, all, moving_sides: sides } = memory;
-        let below = fill(self.pair.metric, whole, all)?;
+        let below = self.fill(whole, all)?;
         sides.read(self.pair, true);
         if sides.is_empty() {
             // All mass can stay in place.
@@ -198,7 +207,7 @@ impl Sweep<'_> {
         let (rows, columns) =
             (places(&whole.left, &sides.left), places(&whole.right, &sides.right));
         gather(sides, [&rows, &columns], all, moving);
-        let (_, schedule) = sweep(sides, self.tolerance, moving);
+        let (_, schedule) = self.sweep(sides, moving)?;
         let lower = extend(whole, &columns, moving, all);
         let mut answer = self.upper_bound(sides, units, simplex, &below, moving, schedule)?;
         answer.lower = lower * below.unit;
@@ -286,8 +295,13 @@ fn gather(
     }
 }
 
-/// Runs the sweeps, and returns the lower bound of the dual values and the schedule.
-fn sweep(sides: &Sides, tolerance: f64, problem: &mut SingleProblem) -> (f64, Schedule) {
+/// Runs sweeps while `keep_going`; returns the lower bound and the schedule.
+fn sweep(
+    sides: &Sides,
+    tolerance: f64,
+    problem: &mut SingleProblem,
+    keep_going: &dyn Fn() -> bool,
+) -> (f64, Schedule) {
     let Sides { supply, demand, .. } = sides;
     let at_first = problem.bound_by_sources(supply, demand);
     let mean = problem.mean_cost();
@@ -296,7 +310,8 @@ fn sweep(sides: &Sides, tolerance: f64, problem: &mut SingleProblem) -> (f64, Sc
     let schedule = Schedule::new(at_first >= 0.5 * mean * total, points, tolerance);
     // If all costs are 0, any ε works.
     let epsilon = if mean > 0.0 { schedule.epsilon * mean } else { 1.0 };
-    problem.sweep((epsilon as f32).max(LEAST_EPSILON), schedule.rounds, schedule.sweeps);
+    let epsilon = (epsilon as f32).max(LEAST_EPSILON);
+    problem.sweep(epsilon, (schedule.rounds, schedule.sweeps), keep_going);
     problem.lower_small_sources();
     (problem.bound_by_sources(supply, demand).max(at_first).max(0.0), schedule)
 }

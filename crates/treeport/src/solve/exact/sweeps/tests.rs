@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Problem;
-use crate::measure::Measures;
+use crate::measures::Measures;
 use crate::metric::PointMetric;
 use crate::solve::exact::random::random;
 

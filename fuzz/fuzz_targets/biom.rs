@@ -1,7 +1,0 @@
-//! See `biom` in `src/targets.rs`.
-#![no_main]
-
-#[path = "../src/targets.rs"]
-mod targets;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::run("biom", bytes));
