@@ -52,7 +52,7 @@ pub struct Journal {
     dropped: usize,
     /// The file, truncated and positioned at its end, once a line is appended.
     file: Option<File>,
-    /// This run created the file and has not added a line.
+    /// Whether this run created the file and has not added a line.
     empty: bool,
     /// `None` if opened for reading.
     _lock: Option<WriteLock>,

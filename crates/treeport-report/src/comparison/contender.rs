@@ -1,4 +1,4 @@
-//! What is compared: the methods of a fit, the exact solver, bounds, and baselines.
+//! Contenders of a comparison: the methods of a fit, the exact solver, bounds, and baselines.
 
 use std::fmt;
 use std::str::FromStr;

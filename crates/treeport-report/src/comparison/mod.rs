@@ -36,9 +36,9 @@ const TIMING: Duration = Duration::from_secs(1);
 pub struct ComparedMethod {
     /// Name of the method.
     pub name: String,
-    /// What it was.
+    /// Kind of the method.
     pub contender: Contender,
-    /// Errors as it is.
+    /// Errors of its distances without a factor.
     pub plain: Score,
     /// Errors after the factor that fits the training labels best.
     pub scaled: Score,

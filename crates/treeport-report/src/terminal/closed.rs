@@ -1,4 +1,4 @@
-//! Whether standard output was closed when the process began.
+//! Detection of a standard output that was closed when the process began.
 //!
 //! Before `main`, Rust opens `/dev/null` in place of a closed standard stream, and writes to it
 //! succeed: `treeport exact … >&-` would lose its rows without an error. The check below therefore

@@ -154,8 +154,8 @@ impl Estimator {
         self.model.is_some() && tolerance >= self.calibration.flow_width
     }
 
-    /// Computes the flow level with the bounds that need no more distances than it does; `None` if
-    /// that does not meet the tolerance or costs more than sweeps.
+    /// Computes the flow level with the bounds that need no further distances; `None` if that does
+    /// not meet the tolerance or costs more than sweeps.
     fn by_plans(
         &self,
         tolerance: f64,

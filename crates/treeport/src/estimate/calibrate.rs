@@ -20,7 +20,7 @@ pub struct Calibration {
     pub levels: [Level; 4],
     /// Statistic of the flow level over the costs of plans.
     pub statistic: Statistic,
-    /// Smallest tolerance for a try at the flow level, which half of the pairs then meet.
+    /// Smallest tolerance at which the flow level is tried; half of the pairs then meet it.
     pub flow_width: f64,
     /// Weights of both bounds in the value at the flow level; `None` without labels.
     pub flow_blend: Option<[f64; 2]>,
@@ -234,7 +234,7 @@ impl Estimator {
     }
 }
 
-/// Multiplies raw values by their one factor.
+/// Multiplies raw values by the one factor that fits the labels.
 fn scaled(raw: &[f64], data: &Labeled) -> Vec<f64> {
     let factor = data.factor(raw);
     raw.iter().map(|raw| factor * raw).collect()

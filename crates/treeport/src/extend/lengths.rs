@@ -87,7 +87,8 @@ fn given(
     balanced(&data, is_new).map(Some)
 }
 
-/// Repeats labels of two new measures, at most [`MOST_REPEATS`] times, until a third are.
+/// Repeats the labels of two new measures, at most [`MOST_REPEATS`] times, until they are a third
+/// of all labels.
 fn balanced(data: &Labeled, is_new: impl Fn(usize) -> bool) -> Result<Labeled> {
     let is_among = |&p: &usize| is_new(data.pairs()[p].0) && is_new(data.pairs()[p].1);
     let among: Vec<usize> = (0..data.len()).filter(is_among).collect();
@@ -136,9 +137,9 @@ fn drawn(
     data.and(&smaller).map(Some)
 }
 
-/// Draws pairs of measures with equal masses at `size` random points: of new points on both sides,
-/// and of new against old points, with old points to make up for missing new ones. Labels are exact
-/// distances, times the factor by which `larger` scales such measures on old points.
+/// Draws pairs of measures with equal masses at `size` random points: new points on both sides, or
+/// new against old points. Old points fill up where there are too few new ones. Labels are exact
+/// distances times the factor of `larger` for such measures on old points.
 fn drawn_at(
     size: usize,
     larger: &Model,

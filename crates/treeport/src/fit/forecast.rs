@@ -30,7 +30,7 @@ pub struct FitForecast {
 }
 
 impl FitForecast {
-    /// Returns whether the fit takes some time, and more than solving everything.
+    /// Returns whether the fit takes noticeable time, and more than solving all pairs.
     pub fn costs_more_than_solving(&self) -> bool {
         self.fit.is_long() && self.fit.seconds > self.exact_seconds
     }
@@ -81,37 +81,38 @@ impl FitOptions {
     }
 }
 
-/// What the time of a fit depends on.
+/// Sizes that determine the time of a fit.
 struct Sizes {
     method: Method,
     points: f64,
-    /// Coordinates of a point, or those that a distance in a matrix or graph takes as long as.
+    /// Coordinates of a point; for a matrix or graph, the number with which a distance takes as
+    /// long.
     dim: f64,
     labels: f64,
     /// Points of both measures of a pair.
     support: f64,
-    /// Passes over the labels, and labels of a step.
+    /// Passes over the labels, and labels in each step.
     epochs: f64,
     batch: f64,
     trees: f64,
     /// Pairs of points to which edges are fitted.
     point_pairs: f64,
-    /// Whether the linkage takes all pairs of points.
+    /// Whether the linkage computes the distances of all pairs of points.
     is_dense: bool,
     threads: f64,
 }
 
-/// Seconds of a pair of points in a linkage of all pairs; of a coordinate of it.
+/// Seconds that a linkage of all pairs takes for a pair of points, and for each of its coordinates.
 const LINKED_PAIR: f64 = 5e-9;
 const COORDINATE: f64 = 1.5e-10;
-/// Seconds of a point in neighbors linkage, beside comparisons.
+/// Seconds that neighbors linkage takes for a point, without comparisons.
 const NEIGHBORS_POINT: f64 = 5e-5;
-/// Points up to which neighbors linkage compares all pairs.
+/// Largest number of points of which neighbors linkage compares all pairs.
 const MOST_COMPARED: f64 = 20_000.0;
-/// Seconds of a point in a step of learning, and of a point of a label.
+/// Seconds that a step of learning takes for a point, and for a point of a label.
 const LEARNED_POINT: f64 = 1.6e-7;
 const LABEL_POINT: f64 = 2e-7;
-/// Seconds of a level of the tree, for a pair of points of an iteration of edge fits.
+/// Seconds that an iteration of an edge fit takes for a pair of points and a level of the tree.
 const EDGE: f64 = 2e-9;
 /// Iterations of edge fits, over all shrinkages that are tried.
 const ITERATIONS: f64 = 100.0;
@@ -146,7 +147,7 @@ impl Sizes {
         }
     }
 
-    /// Seconds of the whole fit.
+    /// Returns the seconds of the whole fit.
     fn seconds(&self) -> f64 {
         let threads = self.threads.min(self.trees);
         match self.method {
@@ -181,7 +182,7 @@ impl Sizes {
         steps * self.points * LEARNED_POINT + labels
     }
 
-    /// Seconds of fitting edges to pairs of points, or to points of labels.
+    /// Returns the seconds of fitting edges to pairs of points, or to points of labels.
     fn fitted_edges(&self, pairs: f64) -> f64 {
         ITERATIONS * pairs * self.points.max(2.0).log2() * EDGE
     }

@@ -64,23 +64,24 @@ use Family::{Best, Compared, Forest, Learned};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Supports {
-    /// Requires coordinates.
+    /// Whether the method requires coordinates.
     pub coordinates: bool,
-    /// Requires labels.
+    /// Whether it requires labels.
     pub labels: bool,
-    /// Supports a start.
+    /// Whether it supports a start.
     pub start: bool,
-    /// Supports a number of trees, because it builds several.
+    /// Whether it builds several trees and supports their number.
     pub n_trees: bool,
-    /// Supports a number of pairs of points, for fitting edges or, without labels, for learning.
+    /// Whether it supports a number of pairs of points, for fitting edges or, without labels, for
+    /// learning.
     pub point_pairs: bool,
-    /// Supports epochs and the other options of the learner.
+    /// Whether it supports epochs and the other options of the learner.
     pub learning: bool,
-    /// Supports branching and depth of cluster trees.
+    /// Whether it supports branching and depth of cluster trees.
     pub clusters: bool,
-    /// Supports resuming from a checkpoint.
+    /// Whether it supports resuming from a checkpoint.
     pub resume: bool,
-    /// Supports the choice whether labels set its scale.
+    /// Whether labels can set its scale, which is an option.
     pub scale: bool,
 }
 
@@ -116,7 +117,7 @@ const CLUSTERS: Supports = Supports { clusters: true, ..NO_OPTIONS };
 const FITTED_GRID: Supports = Supports { point_pairs: true, ..GRID };
 const FITTED_CLUSTERS: Supports = Supports { point_pairs: true, ..CLUSTERS };
 
-/// Returns what a method supports that builds several trees of one kind.
+/// Adds the options of methods that build several trees of one kind.
 const fn several(supports: Supports) -> Supports {
     Supports { n_trees: true, ..supports }
 }

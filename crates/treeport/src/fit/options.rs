@@ -341,7 +341,8 @@ impl FitOptions {
         }
     }
 
-    /// Resets the options that the method does not read, where all methods share options.
+    /// Resets the options that the method does not read, for runs in which several methods share
+    /// options.
     #[must_use]
     pub fn only_read(mut self, labels: bool) -> Self {
         let method = self.method(labels);

@@ -78,8 +78,8 @@ pub(super) fn slices(
     families.fitted(data, choice.shrinkage, seed, progress)
 }
 
-/// Largest share of the error of a tree at which slices are kept in its place: a pair of measures
-/// takes several times as long.
+/// Largest ratio of the error of slices to that of the tree at which slices replace it: a pair of
+/// measures takes them several times as long.
 const WORTH: f64 = 0.9;
 
 /// Fits slices to the first part of the labels; if their error on the second is clearly smaller
@@ -117,7 +117,7 @@ pub(super) fn slices_or_tree(
     Ok(fit)
 }
 
-/// What held-out labels tell about families.
+/// Choices that held-out labels make for families.
 struct FamilyChoice {
     /// Mean relative error on the held-out labels; NaN if there are none.
     error: f64,

@@ -224,7 +224,7 @@ impl Labeled {
         self.split_by(share, &mut generator(seed))
     }
 
-    /// Returns the number of labels that a share of them holds out, which leaves at least one.
+    /// Returns the number of labels in a share of them, at most all but one.
     pub(crate) fn held_back(&self, share: f64) -> usize {
         ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1))
     }
@@ -351,7 +351,7 @@ impl Labeled {
         ]
     }
 
-    /// Returns predictions for each half times the factor that `fit` finds on the other.
+    /// Multiplies the predictions of each half by the factor that `fit` finds on the other half.
     fn cross_fitted(&self, predicted: &[f64], fit: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
         let half = self.len() / 2;
         let (first, second) = predicted.split_at(half);

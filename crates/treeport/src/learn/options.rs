@@ -83,7 +83,7 @@ impl Loss {
     }
 }
 
-/// Labels below this share of their mean have no more weight than one of that size.
+/// Share of the mean label below which labels have the weight of a label of that size.
 const LEAST_LABEL: f64 = 0.05;
 
 /// Options of [`learn`](super::learn); the defaults suit all data sets we tried.

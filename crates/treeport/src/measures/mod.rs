@@ -440,7 +440,7 @@ impl Measures {
         })
     }
 
-    /// Checks that measure `i` of both sets have equal masses, for every `i`.
+    /// Checks that the measures `i` of both sets have equal masses, for every `i`.
     pub(crate) fn check_paired(&self, other: &Self) -> Result<()> {
         if self.len() != other.len() {
             return Err(Error::Shape {
@@ -469,7 +469,8 @@ fn show(count: usize) -> String {
     crate::error::show_shape(&[count])
 }
 
-/// Rescales the second measure to the total of the first beyond [`PLAN_TOTALS`].
+/// Rescales the second measure to the total of the first if they differ by more than
+/// [`PLAN_TOTALS`].
 pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
     let factor = a.total() / b.total();
     if (factor - 1.0).abs() <= PLAN_TOTALS {

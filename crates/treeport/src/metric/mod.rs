@@ -57,8 +57,8 @@ pub struct GroundMetric {
     metric: bool,
 }
 
-/// Workspace for blocks of distances from some points of one metric, which is replaced at the first
-/// block of another. The weak reference keeps the metric's address from being reused, but not the
+/// Workspace for blocks of distances from some points of one metric; the first block of another
+/// metric replaces it. The weak reference keeps the metric's address from being reused, but not the
 /// points.
 #[derive(Clone, Default)]
 pub(crate) struct BlockCache {

@@ -330,7 +330,7 @@ impl PreparedMeasures {
         self.cross_rows(other, 0..self.measures().len(), progress)
     }
 
-    /// Computes some rows of [`cross`](Self::cross), identical to its own to the bit.
+    /// Computes some rows of [`cross`](Self::cross), bit for bit.
     ///
     /// # Panics
     /// If the other set was prepared by another model.

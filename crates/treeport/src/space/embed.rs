@@ -125,8 +125,8 @@ impl Space {
     }
 }
 
-/// Returns the columns of a line. Cumulative masses are of the left in the left half, and minus those
-/// of the right in the right half, so that most columns of small clouds are 0.
+/// Returns the columns of a line. In the left half they integrate the mass to the left, in the
+/// right half minus the mass to the right, so that most columns of small clouds are 0.
 fn integrals(
     values: &[f64],
     masses: &[f64],

@@ -26,9 +26,9 @@ pub(crate) struct Lines {
     pub(crate) vectors: Vec<f64>,
     /// First and last value of the clouds of the fit on each line.
     pub(crate) regions: Vec<[f64; 2]>,
-    /// Weight of the mean over lines outside of their regions, which makes it the distance on
-    /// average over the differences of two points; `None` if it has the weight of the inside,
-    /// because the space is bounded.
+    /// Weight of the part of W₁ outside of the regions: with it, the mean over lines equals the
+    /// distance, on average over differences of two points. `None` in a bounded space, where the
+    /// outside has the weight of the inside.
     pub(crate) outside: Option<f64>,
 }
 
@@ -87,7 +87,7 @@ impl Lines {
         Self { landmarks: true, vectors, regions, outside: None }
     }
 
-    /// Returns whether a file holds lines as a fit makes them.
+    /// Returns whether lines from a file could be those of a fit.
     #[cfg(feature = "io")]
     pub(super) fn is_sound(&self, space: &Space) -> bool {
         let dim = space.vector_dim;

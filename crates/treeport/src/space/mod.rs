@@ -87,7 +87,7 @@ named! { SpaceMethod, "the method of clouds", {
 /// Options of [`Space::fit`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpaceOptions {
-    /// What is estimated from (default: [`SpaceMethod::Space`]).
+    /// Method of estimation (default: [`SpaceMethod::Space`]).
     pub method: SpaceMethod,
     /// Seed of lines, partitions and the cross-validation (default: 0).
     pub seed: u64,

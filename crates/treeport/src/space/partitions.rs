@@ -164,7 +164,7 @@ fn spread(dim: usize, points: &[f64]) -> (Vec<f64>, f64) {
     (mean.into_iter().map(|m| m * unit).collect(), spread)
 }
 
-/// Returns the bits of a number `dim` places apart.
+/// Spreads the bits of a number: they are `dim` places apart in the result.
 fn spaced(mut bits: u64, dim: usize) -> u128 {
     let (mut all, mut place) = (0, 0);
     while bits != 0 {
@@ -244,7 +244,7 @@ impl Partition {
         if let Self::Grid(_) = self { GRID_LEVELS } else { TREE_LEVELS }
     }
 
-    /// Returns whether a file holds a partition as a fit makes it.
+    /// Returns whether a partition from a file could be that of a fit.
     #[cfg(feature = "io")]
     pub(super) fn is_sound(&self, dim: usize) -> bool {
         let are_finite = |all: &[f64]| all.iter().all(|x| x.is_finite());
@@ -294,8 +294,8 @@ impl Partition {
         self.close(usize::MAX, &mut open, sums);
     }
 
-    /// Ends the cells of all levels whose keys change with a bit; adds what they lack or have too
-    /// much to `sums`, and to the cells that contain them.
+    /// Ends the cells of all levels whose keys change with a bit; adds their differences of mass to
+    /// `sums` and to the cells that contain them.
     fn close(&self, bit: usize, open: &mut [f64; GRID_LEVELS], sums: &mut [f64]) {
         for level in (0..self.levels()).rev().take_while(|&level| self.shift(level) <= bit) {
             let surplus = std::mem::take(&mut open[level]);

@@ -162,7 +162,7 @@ impl Row {
     }
 }
 
-/// Computes W₁ on a line, divided into what passes inside of a region and outside of it.
+/// Computes W₁ on a line, split into the parts inside and outside of a region.
 pub(super) fn on_a_line(a: Masses<'_, f64>, b: Masses<'_, f64>, region: [f64; 2]) -> (f64, f64) {
     let (mut inside, mut outside) = (0.0, 0.0);
     let (mut surplus, mut before) = (0.0_f64, f64::NAN);

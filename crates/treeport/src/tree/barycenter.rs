@@ -19,7 +19,7 @@ use crate::progress::{Counter, Progress};
 /// Integer total mass of every measure.
 const WHOLE: i64 = 1 << 60;
 
-/// Masses below this, 2⁻⁴⁵ of the total, are rounding errors of sums.
+/// Limit below which masses, 2⁻⁴⁵ of the total, are rounding errors of sums.
 const DUST: i64 = WHOLE >> 45;
 
 /// Nodes between two progress reports.

@@ -14,7 +14,7 @@ use crate::progress::tasks;
 use crate::progress::{Counter, Progress};
 use crate::tools::parallel;
 
-/// Above this share of the tree's nodes the dense loop is faster (`bench distance`).
+/// Share of the tree's nodes above which the dense loop is faster (`bench distance`).
 const DENSE_SHARE: f64 = 0.15;
 
 /// Reusable workspace of one thread.

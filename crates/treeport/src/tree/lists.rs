@@ -23,7 +23,7 @@ pub(super) const PART: usize = 1024;
 /// Largest number of list entries per point of a measure. Linkages of word vectors have 9 to 15.
 const MOST_PER_POINT: usize = 32;
 
-/// Below this share of Σ μ(v) + Σ ρ(v), a distance has lost digits.
+/// Share of Σ μ(v) + Σ ρ(v) below which a distance has lost digits.
 const LEAST_SHARE: f64 = 1.0 / 32.0;
 
 /// Inverted lists of a collection of measures.

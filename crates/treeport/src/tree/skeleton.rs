@@ -26,7 +26,8 @@ const MOST_MASSES: usize = 1 << 25;
 /// Smallest useful number of top nodes.
 const FEWEST_TOP: usize = 32;
 
-/// Below this share of (mass · height), sums in plain `f64` have lost digits, and a sweep is used.
+/// Share of mass times height below which sums in plain `f64` have lost digits, so that a sweep is
+/// used.
 const LEAST_SHARE: f64 = 1e-3;
 
 /// Independent sums in the loop over top nodes, which break the chain of additions.

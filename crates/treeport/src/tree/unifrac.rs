@@ -139,7 +139,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Computes tree distances of shares; if `relative`, over those without shared edges.
+    /// Computes tree distances of shares; if `relative`, divided by those without shared edges.
     fn weighted_unifrac(
         &self,
         samples: &Measures,

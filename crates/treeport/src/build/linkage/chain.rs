@@ -87,7 +87,7 @@ pub(super) fn tree<T: Real>(
     Ok(tree_of_merges(n, &steps))
 }
 
-/// Builds the tree of merges in this order; each names a point of either cluster.
+/// Builds the tree of merges in this order; a merge names one point of each of its two clusters.
 fn tree_of_merges<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> BinaryTree {
     let mut sets = DisjointSets::new(n);
     let mut top: Vec<u32> = (0..n as u32).collect();
@@ -118,7 +118,8 @@ impl<'a, T: Real> Clusters<'a, T> {
         Self { distances, size: vec![1; n], point: all.clone(), active: all }
     }
 
-    /// Returns the index of the distance of cluster `i` to a later one `j`, minus `j`.
+    /// Returns the offset of row `i`: its distance to a later cluster `j` is at the offset plus
+    /// `j`.
     #[inline]
     fn row(&self, i: usize) -> usize {
         // Row 0 starts with column 1: the difference wraps around and back.
@@ -149,7 +150,7 @@ impl<'a, T: Real> Clusters<'a, T> {
         }
     }
 
-    /// Finds the nearest neighbor; `best` unless another is nearer.
+    /// Finds the nearest neighbor; ties go to `best`.
     fn nearest(&self, here: usize, best: Option<(usize, T)>) -> (usize, T) {
         let (mut nearest, mut least) = best.unwrap_or((usize::MAX, T::INFINITE));
         let at = self.active.partition_point(|&place| (place as usize) < here);

@@ -438,7 +438,7 @@ fn imbalances(
     Samples::Rows { start, entries }
 }
 
-/// Calls `visit` for each pair with the nodes below which masses differ, and by how much.
+/// Calls `visit` for each pair with the nodes below which its masses differ, and the differences.
 fn each_imbalance(
     tree: &Tree,
     measures: &Measures,

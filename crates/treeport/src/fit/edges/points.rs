@@ -29,7 +29,8 @@ use crate::tree::Tree;
 /// Options of [`fit_points`] and [`fit_labels`](super::fit_labels).
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeOptions {
-    /// Price λ of length for distances divided by their maximum; 0 for plain least squares (10⁻³).
+    /// Price λ of length for distances divided by their maximum; 0 for plain least squares
+    /// (default: 10⁻³).
     pub lambda: f64,
     /// Number of pairs of points to draw (default: 100,000; all pairs if there are fewer).
     pub pairs: usize,

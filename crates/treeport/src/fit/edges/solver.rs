@@ -218,7 +218,7 @@ impl<'a> SolverState<'a> {
         self.direction = self.free();
     }
 
-    /// Supports a conjugate gradient step, cut off and then projected where an edge reaches 0.
+    /// Takes a conjugate gradient step, cut off and then projected where an edge reaches 0.
     fn conjugate(&mut self) {
         let direction = std::mem::take(&mut self.direction);
         let product = self.problem.curvature(&direction, &self.scale);

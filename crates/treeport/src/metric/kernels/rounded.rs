@@ -16,12 +16,12 @@ const MOST_MOVED: f32 = 0.1;
 /// Largest size of the copy that a metric keeps of its points: 256 MiB in single precision.
 const MOST_COPIED: usize = 1 << 26;
 
-/// Largest rounding error, as a share of the norms, with which the copy of all points serves some
-/// of them. The error is larger where they lie close together and far from the center of all
-/// points; then they are rounded again, relative to their own center.
+/// Largest rounding error, as a share of the norms, of vectors that are taken from the copy of all
+/// points. Vectors that lie close together and far from the center of all points have larger
+/// errors; they are rounded again, relative to their own center.
 const MOST_MOVED_SHARE: f64 = 3e-5;
 
-/// Ratio of squared norms, relative to the vectors' own center over relative to the common one,
+/// Ratio of the squared norms around the vectors' own center to those around the common center,
 /// below which the own center is used: a product loses a share of the squared norms.
 const CLOSE: f64 = 0.25;
 

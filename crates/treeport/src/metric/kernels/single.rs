@@ -17,7 +17,8 @@ use crate::numeric::wide_registers::for_wide_registers;
 /// Largest lowered distance, in units.
 pub(crate) const FAR: f32 = 1e30;
 
-/// Lowers a distance by one rounding, and by one more for another way of computing it.
+/// Converts a distance to units and lowers it by two roundings: that of the conversion, and one for
+/// other ways of computing the distance.
 pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
     let low = (distance * ((1.0 - single(2)) / unit)) as f32;
     if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
@@ -46,7 +47,8 @@ struct LossOfPoint {
 }
 
 impl LoweredDistances {
-    /// Returns the bounds where the squared distances of rows and columns have lost this much.
+    /// Creates the error bounds of distances between rounded vectors; `rows` and `cols` are the
+    /// losses of squared distances.
     fn of_rounded(pair: SinglePrecisionPair, lost: f64, [rows, cols]: [Vec<f32>; 2]) -> Self {
         let losses = |moved: Vec<f32>, squares: Vec<f32>| {
             let ends = moved.into_iter().zip(squares);
@@ -56,7 +58,8 @@ impl LoweredDistances {
         Self { unit: pair.unit, lost, least: f64::from(LEAST_LENGTH), rows, cols }
     }
 
-    /// Returns the bounds where every distance was [`lowered`]: by two roundings, and then rounded.
+    /// Creates the error bounds of distances that were [`lowered`] one by one: by two roundings,
+    /// then rounded.
     fn of_lowered(unit: f64) -> Self {
         Self { unit, lost: single(4), least: 2.0 * LEAST_DISTANCE, ..Self::default() }
     }
@@ -73,8 +76,9 @@ impl LoweredDistances {
 }
 
 impl GroundMetric {
-    /// Computes [`block`](Self::block) in a unit of its choice. Rows of `out` are `width` long; the
-    /// first entries, one for each of `cols`, are written.
+    /// Computes lower bounds of a [`block`](Self::block) of distances in single precision, in a
+    /// unit that the result has. Rows of `out` are `width` long; the first entries, one for each of
+    /// `cols`, are written.
     pub(crate) fn block_below(
         &self,
         rows: &[usize],
@@ -184,10 +188,10 @@ impl LoweredTable {
     }
 }
 
-/// Tables of at most this many entries, 64 MiB, are lowered as a whole.
+/// Largest number of entries, 64 MiB, of a table that is lowered as a whole.
 const MOST_KEPT: usize = 1 << 24;
 
-/// A table is lowered as a whole where one call requests at least one in this many of its entries.
+/// A call that requests at least one in this many entries of a table lowers the whole table.
 const SOON: usize = 8;
 
 /// Number of coordinates up to which differences are added up: a product loses the digits of points

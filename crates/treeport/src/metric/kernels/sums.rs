@@ -85,7 +85,8 @@ pub(crate) const VANISHING_SQUARE: f64 = 1e-280;
 /// Number of lanes of a sum: the order is fixed, and the compiler can use vector registers.
 const LANES: usize = 8;
 
-/// Groups of lanes that a sum adds up before the next, in the processor's window.
+/// Groups of lanes that one sum adds before the next sum does: few enough that a processor overlaps
+/// the additions of several sums.
 const TURN: usize = 8;
 
 /// Computes Σ (xₖ − yₖ)² for several y.

@@ -13,12 +13,12 @@ use crate::numeric::wide_registers::{for_fused_registers, multiply_add};
 /// Origins of a tile.
 pub(super) const LANES: usize = 16;
 
-/// Targets of a tile. With sixteen origins their sums fill eight registers of sixteen numbers each,
-/// as many as a processor adds to before the first is done; where registers hold eight, half of
-/// them are read at the same time, for the same reason.
+/// Targets of a tile. Their sums fill eight registers of sixteen numbers, enough independent
+/// additions to hide the latency of one. Where registers hold eight numbers, half of the targets
+/// are processed at a time, for the same reason.
 pub(super) const ABREAST: usize = 8;
 
-/// Distance below which a distance is lowered to 0.
+/// Limit below which a lowered distance becomes 0.
 const LEAST: f32 = LEAST_DISTANCE as f32;
 
 /// Conversion from the length of a difference, in units, to a distance in units of the caller.
@@ -150,7 +150,8 @@ by_differences! {
     by_wrapped_largest, by_wrapped_largest_fused, by_wrapped_largest_widest
 }
 
-/// Returns the roundings of the largest difference, whatever the number of coordinates.
+/// Returns the number of roundings of the largest difference, which does not depend on the number
+/// of coordinates.
 fn no_sum(_: usize) -> usize {
     sum_roundings(0)
 }

@@ -12,7 +12,8 @@ pub(super) struct Haversine;
 
 impl PointFormula for Haversine {
     const IS_METRIC: bool = true;
-    /// Squares: near antipodal points the rounding error of inner products would matter.
+    /// Differences, because near antipodal points the rounding error of inner products would
+    /// matter.
     const KERNEL: Kernel = Kernel::Squares;
     const NORM: Option<Norm> = None;
     const RADIUS: Option<f64> = Some(EARTH);
@@ -20,7 +21,8 @@ impl PointFormula for Haversine {
     const MAP: MapCoordinates = MapCoordinates::Degrees;
     const WITHOUT_PERIOD: Option<&'static str> =
         Some("haversine already treats longitudes as periodic; leave it out");
-    /// Squared chords near 4 (antipodal points) hardly change with the arc.
+    /// Largest squared chord from which the arc is accurate: near 4 (antipodal points) chords
+    /// hardly change with the arc.
     const MOST_SUM: f64 = 3.5;
 
     /// Returns the points of the unit sphere.

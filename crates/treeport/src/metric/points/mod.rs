@@ -32,7 +32,7 @@ trait PointFormula {
     /// Sum over the coordinates of two vectors.
     const KERNEL: Kernel;
 
-    /// The norm ‖x − y‖ that is the distance of unchanged coordinates, if it is a norm.
+    /// Norm of x − y that equals the distance, if the distance is a norm of unchanged coordinates.
     const NORM: Option<Norm>;
 
     /// Ratio of the distance to ‖x − y‖² of its vectors, if constant: a power of two.

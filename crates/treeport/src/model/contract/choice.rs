@@ -16,7 +16,7 @@ pub(super) enum Contraction {
     Dropped,
 }
 
-/// Contraction of every edge such that every row has few enough entries.
+/// Contraction of each edge, chosen so that every row has few enough entries.
 pub(super) struct ContractionChoice {
     pub(super) contractions: Vec<Contraction>,
     /// Mean distance of two of the measures.
@@ -82,7 +82,8 @@ struct GreedyContraction<'a> {
 }
 
 impl GreedyContraction<'_> {
-    /// Contracts half of the excess, as harm changes; `false` if no row is too long.
+    /// Contracts half of the edges that are too many, because each contraction changes the harm of
+    /// others; returns `false` if no row is too long.
     fn round(&mut self, below: &Csr) -> bool {
         let left = lengths(&self.nodes.parent, &self.nodes.length, &self.contractions);
         let count = |row: usize| {
