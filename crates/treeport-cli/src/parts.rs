@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -72,17 +72,18 @@ impl<'a> Parts<'a> {
 
     /// Computes the missing items; the file begins with `head`. Returns false if interrupted.
     ///
-    /// The first block has `first` items; later ones adapt to time, memory and bytes, and have at
-    /// most `most`. The content does not depend on the sizes.
+    /// The first block has the least of the `sizes`; later ones adapt to time, memory and bytes. The
+    /// content does not depend on the sizes.
     pub(crate) fn fill(
         &mut self,
-        (first, most): (usize, usize),
+        sizes: RangeInclusive<usize>,
         head: &[u8],
         mut work: impl FnMut(&PartFile, Range<usize>, &Progress<'_>) -> Result<Vec<u8>>,
     ) -> Result<bool> {
         let head = self.head(head);
         let watch = Watch::new(self.output);
-        let mut size = first.clamp(1, most);
+        let (least, most) = sizes.into_inner();
+        let mut size = least;
         let room = memory::available().map_or(BLOCK_BYTES, |bytes| BLOCK_BYTES.min(bytes / 8));
         while self.file.items() < self.all {
             let done = self.file.items();
@@ -97,7 +98,7 @@ impl<'a> Parts<'a> {
             self.append(items.len(), bytes)?;
             let time = BLOCK_TIME.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6);
             let pace = time.min(room as f64 / size_of_bytes).clamp(0.25, 4.0);
-            size = ((items.len() as f64 * pace) as usize).clamp(1, most);
+            size = ((items.len() as f64 * pace) as usize).clamp(least, most);
         }
         if self.all == 0 && self.file.blocks().is_empty() {
             self.append(0, head)?;
@@ -191,7 +192,7 @@ mod tests {
         let (output, mut calls) = (quiet(), 0);
         let job = JobFingerprint::new("test-1");
         let mut parts = Parts::open(target, &job, (all, "numbers"), None, &output).expect("a file");
-        let whole = parts.fill((first, 7), b"head", |_, items, _| {
+        let whole = parts.fill(first..=7, b"head", |_, items, _| {
             calls += 1;
             if calls > most {
                 return Err(Error::Canceled.into());
@@ -219,7 +220,7 @@ mod tests {
                 let what = (range.len(), "numbers");
                 let parts = Parts::open(&target, &shard.own_job(), what, None, &output);
                 let (mut parts, mut left) = (parts.expect("a file").of(Some(&shard)), calls);
-                let filled = parts.fill((1, 1), b"head", |_, items, _| {
+                let filled = parts.fill(1..=1, b"head", |_, items, _| {
                     left = left.checked_sub(1).ok_or(Error::Canceled)?;
                     Ok(items.map(|item| b'0' + (range.start + item) as u8).collect())
                 });
@@ -243,7 +244,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for all in [0, 1, 2, 50] {
             let expected: Vec<u8> = b"head".iter().copied().chain(0..all as u8).collect();
-            for (first, calls) in [(1, 1), (3, 2), (100, 1), (1, 100)] {
+            for (first, calls) in [(1, 1), (3, 2), (7, 1), (1, 100)] {
                 let target = folder.path().join("numbers");
                 let mut runs = (0..200).filter_map(|_| numbers(&target, all, first, calls));
                 assert_eq!(runs.next().expect("an end"), expected, "{all} {first} {calls}");

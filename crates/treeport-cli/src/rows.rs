@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use treeport::Csr;
 use treeport_jobs::Shard;
 
 use crate::output::{self, Output, number};
@@ -53,6 +54,24 @@ pub(crate) fn values(
         cells.extend(values.iter().map(|column| Cell::Number(column.as_ref()[at])));
         row(out, json, columns, &cells)
     })
+}
+
+/// Writes the entries of a sparse matrix, each with its row and column; `names` are those of the
+/// rows, which are counted from `first`.
+pub(crate) fn sparse(
+    out: &mut dyn Write,
+    (json, columns): (bool, &[&str]),
+    (names, first): (Option<&[String]>, usize),
+    matrix: &Csr,
+) -> Result<()> {
+    for (number, bounds) in (first..).zip(matrix.start.windows(2)) {
+        for at in bounds[0]..bounds[1] {
+            let (column, value) = (matrix.indices[at], matrix.values[at]);
+            let cells = [name(names, number), Cell::Count(column), Cell::Number(value)];
+            row(out, json, columns, &cells)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the header of a table; JSON has none.

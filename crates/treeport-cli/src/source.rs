@@ -1,4 +1,4 @@
-//! Files, stdin and pipes as inputs; what can be read only once is cached.
+//! Files, stdin and pipes as inputs. An input that can be read only once is cached.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -88,8 +88,7 @@ pub(crate) fn run(args: &CertifyArgs, output: &Output) -> Result<ExitCode> {
     });
     let found = found.map_err(|error| input::with_node(error, names.as_deref()))?;
     let values = [found.answer.lower, found.answer.upper, found.rerouted];
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &COLUMNS)?;
+    rows::write_all((file, None), output, &COLUMNS, |out, json| {
         rows::row(out, json, &COLUMNS, &values.map(Cell::Number))
     })?;
     let [lower, upper, rerouted] = values;

@@ -20,7 +20,7 @@ use crate::args::{CloudReadArgs, LabelArgs, ModelArgs};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
 use crate::progress::watched;
-use crate::rows::{self, Cell, DISTANCES};
+use crate::rows::{self, DISTANCES};
 use crate::{input, labels};
 
 /// Clouds with the file that they come from, for errors.
@@ -194,15 +194,7 @@ pub(crate) fn embed(args: &EmbedArgs, path: &Path, output: &Output) -> Result<Ex
         output::save(path, |out| anyhow::Ok(npz::write_csr(&all, out)?))?;
     } else {
         rows::write_all((target, None), output, &COLUMNS, |out, json| {
-            for row in 0..all.rows {
-                for at in all.start[row]..all.start[row + 1] {
-                    let name = rows::name(names.as_deref(), row);
-                    let (column, value) = (all.indices[at], all.values[at]);
-                    let cells = [name, Cell::Count(column), Cell::Number(value)];
-                    rows::row(out, json, &COLUMNS, &cells)?;
-                }
-            }
-            Ok(())
+            rows::sparse(out, (json, &COLUMNS), (names.as_deref(), 0), &all)
         })?;
     }
     let (count, columns) = (all.rows, all.cols);

@@ -61,8 +61,7 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
     };
     moves.sort_unstable_by_key(|&(from, to, ..)| (from, to));
     let name = |point| rows::name(names.as_deref(), point);
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &COLUMNS)?;
+    rows::write_all((file, None), output, &COLUMNS, |out, json| {
         moves.iter().try_for_each(|&(from, to, mass, distance)| {
             let [mass, distance] = [mass, distance].map(Cell::Number);
             rows::row(out, json, &COLUMNS, &[name(from), name(to), mass, distance])

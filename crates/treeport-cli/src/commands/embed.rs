@@ -19,7 +19,7 @@ use crate::args::{ModelArgs, ModelCloudArgs};
 use crate::commands::clouds;
 use crate::output::{self, Output};
 use crate::parts::{self, Parts};
-use crate::rows::{self, Cell};
+use crate::rows;
 use crate::{input, interrupt};
 
 const EXAMPLE: &str = "\
@@ -126,7 +126,7 @@ impl Work<'_> {
             rows::header(&mut head, false, &COLUMNS)?;
         }
         let threads = rayon::current_num_threads();
-        parts.fill((threads, usize::MAX), &head, |_, which, progress| {
+        parts.fill(threads..=usize::MAX, &head, |_, which, progress| {
             let (first, rows) = (which.start, self.rows(which)?);
             if !progress(&State::new(TASK, rows.rows, None)) {
                 return Err(Error::Canceled.into());
@@ -135,23 +135,11 @@ impl Work<'_> {
             if npz {
                 put(&rows, &mut out);
             } else {
-                self.write(&mut out, false, first, &rows)?;
+                let titles = self.titles.as_deref();
+                rows::sparse(&mut out, (false, &COLUMNS), (titles, first), &rows)?;
             }
             Ok(out)
         })
-    }
-
-    /// Writes entries as rows of text; the first row is measure `first`.
-    fn write(&self, out: &mut dyn Write, json: bool, first: usize, rows: &Csr) -> Result<()> {
-        for (row, bounds) in rows.start.windows(2).enumerate() {
-            for entry in bounds[0]..bounds[1] {
-                let (node, value) = (rows.indices[entry], rows.values[entry]);
-                let measure = rows::name(self.titles.as_deref(), first + row);
-                let cells = [measure, Cell::Count(node), Cell::Number(value)];
-                rows::row(out, json, &COLUMNS, &cells)?;
-            }
-        }
-        Ok(())
     }
 
     /// Writes all rows to stdout, or to anything other than a regular file, such as a pipe.
@@ -161,9 +149,8 @@ impl Work<'_> {
         if let Some(path) = file.filter(|_| npz) {
             return output::save(path, |out| Ok(npz::write_csr(&all, out)?));
         }
-        rows::write(file, output, |out, json| {
-            rows::header(out, json, &COLUMNS)?;
-            self.write(out, json, 0, &all)
+        rows::write_all((file, None), output, &COLUMNS, |out, json| {
+            rows::sparse(out, (json, &COLUMNS), (self.titles.as_deref(), 0), &all)
         })
     }
 }

@@ -128,8 +128,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     })?;
     let columns = if args.bounds { &COLUMNS[..] } else { &COLUMNS[..3] };
     let ids = measures.names();
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, columns)?;
+    rows::write_all((file, None), output, columns, |out, json| {
         pairs.iter().zip(&found).try_for_each(|(&(left, right), &[value, lower, upper])| {
             let [value, lower, upper] = [value, lower, upper].map(Cell::Number);
             let (left, right) = (rows::name(ids, left), rows::name(ids, right));

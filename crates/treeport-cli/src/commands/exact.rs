@@ -16,13 +16,14 @@ use treeport_jobs::Shard;
 use crate::args::{CloudArgs, MeasureArgs, MetricArgs, PairArgs, ShardArgs};
 use crate::commands::fit::parse_time;
 use crate::input::{self, PointSet};
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::output::Output;
 use crate::pairs::Pairs;
+use crate::parts::{self, Parts};
 use crate::progress::{Watch, prepare};
 use crate::rows::{self, Cell};
-use crate::solved::{SolvedRows, Work};
-use crate::{parts, shards};
+use crate::shards;
+use crate::solved::Work;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -108,9 +109,8 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
     let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax, order, bounds };
-    let regular = parts::regular(file);
-    let open = |path| SolvedRows::open(path, &job, (&pairs, work.columns()), |_| ());
-    let journal = regular.map(open).transpose()?;
+    let open = |path| Parts::open(path, &job, (pairs.len(), "pairs"), None, output);
+    let resumed = parts::regular(file).map(open).transpose()?;
     if let Ok(metric) = ground.whole() {
         prepare(metric, output)?;
     }
@@ -121,8 +121,8 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
         let aim = if work.bounds.is_some() { aim } else { Aim::value() };
         print_forecast(&work.problems(&first).forecast(&aim), output);
     }
-    let done = match journal.zip(regular) {
-        Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
+    let done = match resumed.zip(file) {
+        Some((parts, path)) => save(&work, parts, (path, shard.as_ref()), output),
         None => print(&work, file, output),
     };
     done.map_err(|error| input::with_node(error, names.as_deref()))
@@ -191,19 +191,28 @@ impl PosedProblems {
     }
 }
 
-/// Solves the missing pairs, then moves all rows to the target.
-fn save(
+/// Solves the missing pairs and writes their rows to the target.
+fn save<'a>(
     work: &Work<'_>,
-    mut journal: SolvedRows,
-    (target, shard): (&Path, Option<&Shard>),
+    parts: Parts<'a>,
+    (target, shard): (&Path, Option<&'a Shard>),
     output: &Output,
 ) -> Result<ExitCode> {
-    let (begun, earlier, all) = (Instant::now(), journal.done, work.pairs.len());
-    if !work.fill(&mut journal, output, |_| ())? {
-        output.note(&journal.kept(all, "pairs").interrupted());
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+    let (begun, earlier, all) = (Instant::now(), parts.earlier(), work.pairs.len());
+    let (mut parts, mut rest) = (parts.of(shard), work.pairs.iter().skip(earlier));
+    let (columns, mut head) = (work.columns(), Vec::new());
+    rows::header(&mut head, false, columns)?;
+    let whole = parts.fill(Work::sizes(), &head, |_, items, progress| {
+        let chunk: Vec<_> = rest.by_ref().take(items.len()).collect();
+        let values = work.values(&chunk, begun, all - items.start, progress)?;
+        let mut out = Vec::new();
+        rows::values(&mut out, (false, columns), [work.measures.names(); 2], &chunk, &values)?;
+        Ok(out)
+    })?;
+    if !whole {
+        return Ok(parts.interrupted());
     }
-    journal.finish(target, shard, work.pairs, work.measures.names())?;
+    parts.file.finish()?;
     let seconds = begun.elapsed().as_secs_f64();
     let facts = json!({"pairs": all, "done_before": earlier, "seconds": seconds});
     let what = if work.bounds.is_some() { "bounds" } else { "exact distances" };
@@ -216,8 +225,7 @@ fn save(
 fn explain(work: &Work<'_>, aim: &Aim, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
     let pairs: Vec<_> = work.pairs.iter().collect();
     let routes = work.problems(&pairs).routes(aim)?;
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &ROUTES)?;
+    rows::write_all((file, None), output, &ROUTES, |out, json| {
         let names = work.measures.names();
         pairs.iter().zip(&routes).try_for_each(|(&(left, right), route)| {
             let (left, right) = (rows::name(names, left), rows::name(names, right));

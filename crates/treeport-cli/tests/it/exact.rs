@@ -254,7 +254,7 @@ fn labels_from_exact_are_those_that_fit_makes_itself() {
 #[test]
 fn a_journal_of_another_job_is_refused() {
     let folder = Folder::new();
-    let (path, other) = (folder.path("labels.csv.part"), JobFingerprint::new("treeport-exact-2"));
+    let (path, other) = (folder.path("labels.csv.part"), JobFingerprint::new("treeport-exact-3"));
     let mut journal = Journal::open(&path, &other.part("metric", 0)).expect("a journal");
     journal.append(b"0,1,0.5\n").expect("a line");
     drop(journal);
@@ -265,7 +265,7 @@ fn a_journal_of_another_job_is_refused() {
     assert_eq!(folder.text("labels.csv.part"), first);
     folder.write("labels.csv.part", "hello\n");
     assert_snapshot!(folder.error(exact),
-        @"`labels.csv.part` is not a journal of `treeport exact`; move it away or give another `-o`");
+        @"`labels.csv.part` is not a journal of this command; move it away or give another `-o`");
     assert_eq!(folder.text("labels.csv.part"), "hello\n");
 }
 

@@ -2,92 +2,46 @@
 
 use insta::assert_snapshot;
 use treeport_jobs::fingerprint::{Mix, of_measures, of_metric};
-use treeport_jobs::{JobFingerprint, Journal};
+use treeport_jobs::{JobFingerprint, PartFile};
 
 use crate::folder::Folder;
 
-/// Damage of every kind in the journal of `exact` costs rows, and the file in the end is the one of
-/// a run that nobody disturbed.
 #[test]
-fn damaged_journals_end_in_the_same_bytes() {
+fn a_damaged_block_is_said_to_be_done_again() {
     let folder = Folder::new();
-    let exact = "exact --points line.csv --measures measures.csv -o";
-    folder.output(&format!("{exact} whole.csv"));
+    let exact = "exact --points line.csv --measures measures.csv";
+    folder.output(&format!("{exact} -o whole.csv"));
     let whole = folder.read("whole.csv");
-    let journal = journal_of(&folder, &whole);
-    let rows: Vec<&[u8]> = journal.split_inclusive(|&byte| byte == b'\n').collect();
-    let mut damaged = vec![
-        [rows[0], rows[2], rows[3]].concat(),
-        [rows[0], rows[1], rows[3], rows[2]].concat(),
-        [rows[0], rows[1], rows[1], rows[2], rows[3]].concat(),
-        [rows[0], rows[0], rows[1]].concat(),
-        [rows[1], rows[2]].concat(),
-    ];
-    for at in (0..journal.len()).step_by(7) {
-        let mut changed = journal.clone();
-        changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
-        damaged.push(changed);
-        damaged.push(journal[..at].to_vec());
-    }
-    for journal in damaged {
-        folder.write("labels.csv.part", &journal);
-        let output = folder.output(&format!("{exact} labels.csv"));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.code() == Some(2) {
-            assert!(
-                said.contains("`labels.csv.part` is not a journal of `treeport exact`"),
-                "{said}"
-            );
-            assert!(folder.read("labels.csv.part") == journal, "left alone");
-            continue;
-        }
-        assert!(output.status.success(), "{said}");
-        assert!(folder.read("labels.csv") == whole, "{}", String::from_utf8_lossy(&journal));
-        assert!(!folder.path("labels.csv.part").exists());
-    }
-}
-
-/// The journal that a run leaves which is stopped after its last row.
-fn journal_of(folder: &Folder, csv: &[u8]) -> Vec<u8> {
-    let metric = treeport::GroundMetric::read_points_csv(
+    let points = treeport::GroundMetric::read_points_csv(
         &folder.read("line.csv")[..],
         treeport::PointMetric::Euclidean,
     );
     let measures = treeport::Measures::read_csv(&folder.read("measures.csv")[..]);
     let mut pairs = Mix::new();
     pairs.word(3);
-    let job = JobFingerprint::new("treeport-exact-2")
-        .part("metric", of_metric(&metric.expect("points").0))
+    let job = JobFingerprint::new("treeport-exact-3")
+        .part("metric", of_metric(&points.expect("points").0))
         .part("measures", of_measures(&measures.expect("measures")))
         .part("pairs", pairs.number());
-    let path = folder.path("made.part");
-    let mut journal = Journal::open(&path, &job).expect("a new journal");
-    let header = csv.iter().position(|&byte| byte == b'\n').expect("a header") + 1;
-    journal.append(&csv[header..]).expect("rows");
-    drop(journal);
-    let bytes = folder.read("made.part");
-    std::fs::rename(&path, folder.path("labels.csv.part")).expect("a file");
-    let on = folder.json("exact --points line.csv --measures measures.csv --json -o labels.csv");
-    assert_eq!(on[0]["done_before"], 3, "it is the journal of this job");
-    bytes
-}
-
-#[test]
-fn a_damaged_row_is_said_to_be_done_again() {
-    let folder = Folder::new();
-    let exact = "exact --points line.csv --measures measures.csv -o";
-    folder.output(&format!("{exact} whole.csv"));
-    let mut journal = journal_of(&folder, &folder.read("whole.csv"));
+    // The file that a run leaves which is stopped after its last row, a block for each.
+    let mut part = PartFile::open(&folder.path("labels.csv"), &job, None).expect("a new file");
+    let rows: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
+    for block in [[rows[0], rows[1]].concat(), rows[2].to_vec(), rows[3].to_vec()] {
+        part.append(1, &block).expect("a block");
+    }
+    drop(part);
+    let mut journal = folder.read("labels.csv.part");
     let last = journal.len() - 2;
     journal[last] ^= 1;
     folder.write("labels.csv.part", journal);
-    assert_snapshot!(folder.run(&format!("{exact} labels.csv")), @r#"
+    assert_snapshot!(folder.run(&format!("{exact} -o labels.csv")), @r#"
     --- stderr
-    `labels.csv.part`: 1 row cut off or damaged, to be done again
+    `labels.csv.part`: 1 block cut off or damaged, to be done again
     2 of 3 pairs were done before
     3 exact distances written to labels.csv
     --- exit 0
     "#);
+    assert!(folder.read("labels.csv") == whole);
 }
 
 /// A kill in the middle of a file leaves that, and the next one who writes the file cleans up.

@@ -273,7 +273,7 @@ fn damaged_parts_are_named() {
 #[test]
 fn parts_have_their_own_journals() {
     let folder = Folder::new();
-    let job = treeport_jobs::JobFingerprint::new("treeport-exact-2").part("shard", 1);
+    let job = treeport_jobs::JobFingerprint::new("treeport-exact-3").part("shard", 1);
     let path = folder.path("a.csv.shard.part");
     let mut journal = treeport_jobs::Journal::open(&path, &job).expect("a journal");
     journal.append(b"0,1,5\n").expect("a line");

@@ -27,13 +27,13 @@ fn exact_goes_on_where_it_was_stopped() {
     write_full(&folder, 200, 40);
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
-    let killed = folder.stopped_in_the_middle(&args, "labels.csv.part", "-KILL");
+    let killed = folder.stopped_in_the_middle(&args, "labels.csv.data.part", "-KILL");
     assert_eq!(killed.status.code(), None, "{}", show(&killed));
-    // As if the kill had come in the middle of a row.
+    // As if the kill had come in the middle of a line.
     let mut journal = folder.read("labels.csv.part");
     journal.extend(b"39,3");
     folder.write("labels.csv.part", journal);
-    let interrupted = folder.stopped_in_the_middle(&args, "labels.csv.part", "-INT");
+    let interrupted = folder.stopped_in_the_middle(&args, "labels.csv.data.part", "-INT");
     assert_eq!(interrupted.status.code(), Some(130), "{}", show(&interrupted));
     let said = String::from_utf8(interrupted.stderr).expect("text");
     assert!(said.contains(" of 780 pairs were done before\ninterrupted after "), "{said}");
@@ -55,7 +55,7 @@ fn bounds_go_on_where_they_were_stopped() {
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     for aim in ["--accuracy 1e-9", "--accuracy 0 --time 10h"] {
         let args = format!("{exact} {aim} --threads 1 -o bounds.csv");
-        let killed = folder.stopped_in_the_middle(&args, "bounds.csv.part", "-KILL");
+        let killed = folder.stopped_in_the_middle(&args, "bounds.csv.data.part", "-KILL");
         assert_eq!(killed.status.code(), None, "{}", show(&killed));
         let kept = folder.read("bounds.csv.part");
         for other in ["", "--accuracy 1e-8", "--accuracy 1e-9 --time 9h"] {
@@ -130,11 +130,11 @@ fn every_signal_to_end_is_obeyed() {
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
     let mut before = folder.files();
-    before.push("labels.csv.part".into());
+    before.extend(["labels.csv.part", "labels.csv.data.part"].map(str::to_owned));
     before.sort();
     let is_sent = |signal: &&str| *signal != "-HUP" || !hang_ups_are_ignored();
     for signal in ["-TERM", "-HUP", "-INT"].into_iter().filter(is_sent) {
-        let output = folder.stopped_in_the_middle(&args, "labels.csv.part", signal);
+        let output = folder.stopped_in_the_middle(&args, "labels.csv.data.part", signal);
         assert_eq!(output.status.code(), Some(130), "{}", show(&output));
         assert_eq!(folder.files(), before);
     }

@@ -200,30 +200,3 @@ fn judge(hidden: &Tree, learned: &Tree, rng: &mut Random) -> treeport::Result<Re
 fn recovery_options(kind: Kind) -> LearnOptions {
     LearnOptions { kind, epochs: 400, learning_rate: 1.0, ..LearnOptions::default() }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn means(sigma: f64, kind: Kind) -> (f64, f64) {
-        let found = recover_many(5, sigma, 100, RecoveryMethod::Learned(kind)).unwrap();
-        let mean = |of: fn(&Recovery) -> f64| found.iter().map(of).sum::<f64>() / 5.0;
-        (mean(|r| r.tree_distance), mean(|r| r.relative_error))
-    }
-
-    #[test]
-    fn additive_learning_finds_the_hidden_trees_at_every_noise() {
-        for sigma in [2.0, 3.0, 4.0, 5.0] {
-            let (tree_distance, error) = means(sigma, Kind::Additive);
-            assert!(tree_distance <= 0.05, "σ = {sigma}: dist(T̂, T) is {tree_distance}");
-            assert!(error <= 0.02, "σ = {sigma}: mean relative error is {error}");
-        }
-    }
-
-    #[test]
-    fn no_ultrametric_can_but_learning_its_shape_helps() {
-        let (learned, _) = means(5.0, Kind::Ultrametric);
-        let (fixed, _) = means(5.0, Kind::SkipMst);
-        assert!(0.1 < learned && learned < fixed, "learned {learned}, fixed {fixed}");
-    }
-}

@@ -117,15 +117,3 @@ fn recover(start: [f64; 6], seed: u64, learned: bool) -> Result<StartOutcome> {
 fn labeled(hidden: &Tree, seed: u64) -> Result<Labeled> {
     labeled_by(hidden, &uniform_measures(4, 2 * PAIRS, &mut seeded(seed))?)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_wrong_shape_is_only_overcome_by_learning() {
-        let rows = rows("four-points", &[ADVERSARIAL], 0).expect("two rows");
-        assert_eq!((&rows[0]["recovered"], &rows[1]["recovered"]), (&1.into(), &0.into()));
-        assert!(rows[1]["error"]["mean"].as_f64() > Some(0.05), "{}", rows[1]);
-    }
-}

@@ -88,7 +88,7 @@ fn usual_noise(metric: &GroundMetric) -> Result<f64> {
 /// Largest noise level: exp(10·z) is finite for any z from 53 random bits, which is below 9.
 const MOST_NOISE: f64 = 10.0;
 
-/// If all copies together have fewer distances, trees are built in parallel.
+/// Number of distances in all copies together below which trees are built in parallel.
 const SMALL: usize = 1 << 22;
 
 /// Builds an equally weighted forest of linkages of a perturbed metric.

@@ -43,7 +43,7 @@ impl SpanningEdge {
     }
 }
 
-/// Lists of at least so many edges are sorted in parallel; keys are unique.
+/// Number of edges from which a list is sorted in parallel; keys are unique.
 const PARALLEL_SORT: usize = 1 << 15;
 
 /// Builds the binary tree of single linkage: merges along spanning-tree edges in increasing order

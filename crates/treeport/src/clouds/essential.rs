@@ -1,8 +1,8 @@
 //! Essential classes of persistence diagrams: points that never die.
 //!
-//! Only points that never die can be matched with each other, and none with the diagonal. Their
-//! distance is that of their births, which are matched in order, and infinite where their numbers
-//! differ.
+//! Such points are matched only with each other, never with the diagonal. Matched in the order of
+//! their births, they are as far apart as the births; diagrams with different numbers of them are
+//! infinitely far apart.
 
 use std::sync::Arc;
 

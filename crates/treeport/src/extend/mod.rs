@@ -52,9 +52,9 @@
 //! | and fitted to random measures of 64 points | −0.010 | −0.023 | 0.021, 0.030 |
 //! | and fitted to the measures themselves | 0.000 | −0.006 | 0.017, 0.011 |
 //!
-//! Instead of ½: 0 to 0.4 make edges too short (−0.05 at 0.4), 0.6 is as good. The mean distance to
-//! the 10 nearest instead of r is as good, too, but needs all distances between old points. Random
-//! measures of 16 points, for queries of 100, leave twice the error of 64: hence
+//! Other weights than ½: 0 to 0.4 make edges too short (−0.05 at 0.4), 0.6 is as good. The mean
+//! distance to the 10 nearest instead of r is as good, too, but needs all distances between old
+//! points. Random measures of 16 points, for queries of 100, leave twice the error of 64: hence
 //! [`Extension::support`]. Places fitted to distances (the second and third rows) have different
 //! errors for every size of measures, which no factor can correct.
 

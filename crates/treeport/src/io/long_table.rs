@@ -12,6 +12,7 @@ use super::text::Cells;
 use crate::clouds::Clouds;
 use crate::error::Result;
 use crate::memory;
+use crate::tools::csr::grouped;
 
 /// A long table while it is read: one row per point, clouds in order of first appearance.
 pub(super) struct LongTable {
@@ -117,24 +118,18 @@ impl LongTable {
             return Err(bad("csv", "line 1", "there are no rows; a row is a point of a cloud"));
         }
         let (dim, points) = (self.axes.len(), self.cloud.len());
-        let mut start = vec![0; self.names.len() + 1];
-        self.cloud.iter().for_each(|&cloud| start[cloud as usize + 1] += 1);
-        (0..self.names.len()).for_each(|cloud| start[cloud + 1] += start[cloud]);
+        memory::check(STEP, memory::size_of::<usize>(&[points]), INSTEAD)?;
+        let rows = self.cloud.iter().map(|&cloud| cloud as usize).zip(0..);
+        let (start, order) = grouped(self.names.len(), rows);
         let with_masses = self.mass.is_some();
         let (coordinates, masses) = if self.cloud.is_sorted() {
             (self.coordinates, self.masses)
         } else {
-            let mut next = start.clone();
-            let mut coordinates = memory::zeros(STEP, points * dim, INSTEAD)?;
-            let mut masses = memory::zeros(STEP, self.masses.len(), INSTEAD)?;
-            for (from, &cloud) in self.cloud.iter().enumerate() {
-                let to = next[cloud as usize];
-                next[cloud as usize] += 1;
-                coordinates[to * dim..][..dim]
-                    .copy_from_slice(&self.coordinates[from * dim..][..dim]);
-                if with_masses {
-                    masses[to] = self.masses[from];
-                }
+            let mut coordinates = memory::with_capacity(STEP, points * dim, INSTEAD)?;
+            let mut masses = memory::with_capacity(STEP, self.masses.len(), INSTEAD)?;
+            for from in order {
+                coordinates.extend_from_slice(&self.coordinates[from * dim..][..dim]);
+                masses.extend(self.masses.get(from));
             }
             (coordinates, masses)
         };

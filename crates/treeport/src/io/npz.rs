@@ -179,26 +179,12 @@ fn gather(
     rows: usize,
     cols: usize,
     row: &[usize],
-    col: impl Iterator<Item = usize>,
+    col: impl Iterator<Item = usize> + Clone,
     values: &[f64],
 ) -> Result<Csr> {
-    check_copy(row.len())?;
-    let mut start = vec![0; rows + 1];
-    for &r in row {
-        start[r + 1] += 1;
-    }
-    for r in 0..rows {
-        start[r + 1] += start[r];
-    }
-    let mut next = start.clone();
-    let mut csr =
-        Csr { rows, cols, start, indices: vec![0; row.len()], values: vec![0.0; row.len()] };
-    for ((&r, c), &value) in row.iter().zip(col).zip(values) {
-        csr.indices[next[r]] = c;
-        csr.values[next[r]] = value;
-        next[r] += 1;
-    }
-    Ok(csr)
+    check_copy(2 * row.len())?;
+    let entries = row.iter().copied().zip(col.zip(values.iter().copied()));
+    Ok(Csr::gathered(rows, cols, entries))
 }
 
 /// Checks that a second copy of `entries` entries fits into memory.

@@ -10,7 +10,7 @@
 //!
 //! This follows from d(i, j) = 2θ(lca) − θ(i) − θ(j). Read literally, the gradient of \[CTW24\] has
 //! Π_ii = min(μ_i, ρ_i) at leaf i instead of −|f(i)|; with that sign the paper's own four-point
-//! example is never recovered, with this one always (`tests/recovery.rs`).
+//! example is never recovered, with this one always (`treeport-lab reproduce random-starts`).
 //!
 //! Pairs are processed in groups of eight lanes, so that every node costs a few vector
 //! instructions. Groups are fixed by the order of the pairs and added in that order: the result is
@@ -26,7 +26,8 @@ const LANES: usize = 8;
 /// One value per pair of a group.
 type Lane = [f64; LANES];
 
-/// Batches with fewer node visits run on the calling thread: waking other threads costs more.
+/// Number of node visits from which a batch runs in parallel: for fewer, waking other threads costs
+/// more than it saves.
 const PARALLEL_WORK: usize = 1 << 16;
 
 /// Gradient of one batch with respect to the heights.

@@ -86,7 +86,7 @@ impl<'a> Measure<'a> {
     }
 
     /// Iterates over (point, mass) in increasing order of points.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + Clone + use<'a> {
         self.support.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
     }
 }

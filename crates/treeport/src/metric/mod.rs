@@ -82,7 +82,7 @@ struct Shared {
 struct Cache {
     /// All distances of a graph.
     table: OnceLock<Storage>,
-    /// Distances of a matrix or of such a table in single precision.
+    /// Lower bounds, in single precision, of the distances of a matrix or of the table of a graph.
     lowered: OnceLock<Option<LoweredTable>>,
     /// A minimum spanning tree as (weight, ends).
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,

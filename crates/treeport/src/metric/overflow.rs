@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::condensed;
 
-/// Differences of smaller coordinates have finite squares and sums of squares.
+/// Limit below which differences of coordinates have finite squares and sums of squares.
 const NEAR: f64 = 1e150;
 
 /// Computes all distances, condensed, if squares overflow and distances may not.

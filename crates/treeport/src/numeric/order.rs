@@ -54,7 +54,8 @@ pub(crate) struct RankOrder {
     spare: Vec<u64>,
 }
 
-/// Fewer keys are sorted by comparison: counting digits costs as much for few keys as for many.
+/// Number of keys from which radix sort is faster: counting digits costs as much for few keys as
+/// for many.
 const FEW: usize = 48;
 
 /// Bits per radix pass.
@@ -96,7 +97,7 @@ pub(crate) struct NumberOrder {
     spare: Vec<(u64, u32)>,
 }
 
-/// Fewer numbers are sorted by comparison.
+/// Number of numbers from which radix sort is faster.
 const FEW_NUMBERS: usize = 1 << 10;
 
 /// Bits per radix pass; six passes of 11 bits take less time than eight of 8.

@@ -1,4 +1,4 @@
-//! Nested partitions of the whole space: shifted grids, and cells of cells around centers.
+//! Nested partitions of the space: shifted grids, and hierarchies of cells around centers.
 //!
 //! The key of a point has the number of its cell at every level: the key of a coarser cell is a
 //! prefix. Keys of a cloud are sorted once, and all levels are compared in one pass.

@@ -35,3 +35,16 @@ pub struct Csr {
     /// Value of every entry.
     pub values: Vec<f64>,
 }
+
+impl Csr {
+    /// Groups entries (row, (column, value)) by row; the entries of a row keep their order.
+    pub(crate) fn gathered(
+        rows: usize,
+        cols: usize,
+        entries: impl Iterator<Item = (usize, (usize, f64))> + Clone,
+    ) -> Self {
+        let (start, entries) = grouped(rows, entries);
+        let (indices, values) = entries.into_iter().unzip();
+        Self { rows, cols, start, indices, values }
+    }
+}

@@ -15,6 +15,7 @@ use super::prepared::Census;
 use super::{Children, Tree};
 use crate::measures::{Measure, Measures};
 use crate::memory;
+use crate::tools::csr::grouped;
 use crate::tools::parallel;
 
 /// Measures per part of the lists. A part is one task; its sums stay in the first-level cache.
@@ -196,24 +197,12 @@ impl MeasureBlock {
 
     /// Creates the lists of the leaves by transposing the rows of measures.
     fn leaves(leaves: usize, measures: &Measures, rows: Range<usize>) -> Self {
-        let entries = || {
-            let numbered =
-                rows.clone().zip(0_u16..).map(|(row, number)| (number, measures.row(row)));
-            numbered.flat_map(|(number, row)| row.iter().map(move |(p, mass)| (number, p, mass)))
-        };
-        let mut start = vec![0; leaves + 1];
-        entries().for_each(|(_, point, _)| start[point + 1] += 1);
-        for point in 0..leaves {
-            start[point + 1] += start[point];
-        }
-        let (count, mut next) = (start[leaves] as usize, start.clone());
-        let (mut row, mut share) = (vec![0; count], vec![0.0; count]);
-        for (number, point, mass) in entries() {
-            let place = next[point] as usize;
-            (row[place], share[place]) = (number, mass);
-            next[point] += 1;
-        }
-        Self { start, row, share }
+        let numbered = rows.zip(0_u16..).map(|(row, number)| (number, measures.row(row)));
+        let entries = numbered
+            .flat_map(|(number, row)| row.iter().map(move |(point, mass)| (point, (number, mass))));
+        let (start, entries) = grouped(leaves, entries);
+        let (row, share) = entries.into_iter().unzip();
+        Self { start: start.into_iter().map(|at| at as u32).collect(), row, share }
     }
 
     fn list(&self, node: usize) -> Range<usize> {

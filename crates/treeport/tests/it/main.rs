@@ -43,7 +43,6 @@ mod problem;
 mod projection;
 #[cfg(feature = "io")]
 mod readers;
-mod recovery;
 mod relaxed;
 mod sinkhorn;
 mod solve_options;

@@ -37,7 +37,7 @@ impl Work<'_> {
         let left = self.model.prepare(self.left)?;
         let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
         let most = left.rows_at_once(columns);
-        let whole = parts.fill((most, most), &head, |file, rows, progress| {
+        let whole = parts.fill(1..=most, &head, |file, rows, progress| {
             let rows = start + rows.start..start + rows.end;
             if let Form::Square(separator) = self.form {
                 let values = some_rows(&left, right.as_ref(), rows.clone(), progress)?;

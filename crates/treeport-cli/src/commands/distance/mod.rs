@@ -249,7 +249,7 @@ impl Work<'_> {
         let mut parts = parts.of(shard);
         let (prepared, offset) = self.prepare()?;
         let mut rest = pairs.iter().skip(parts.earlier());
-        let whole = parts.fill((CHUNK / 16, CHUNK), &head, |_, items, progress| {
+        let whole = parts.fill(CHUNK / 16..=CHUNK, &head, |_, items, progress| {
             let pairs: Vec<_> = rest.by_ref().take(items.len()).collect();
             let distances = pairs_of(&prepared, offset, &pairs, progress)?;
             let mut out = Vec::new();

@@ -106,9 +106,13 @@ pub(super) fn budget(
     solved::open(&path, &job, "budget of `treeport fit`")
 }
 
-/// Target of the journal of labels.
-pub(super) fn labels_beside(model: &Path) -> PathBuf {
-    beside(model, ".labels")
+/// Opens the journal of solved labels, a distance a line. A file that cannot be written is an error
+/// before the work.
+pub(super) fn labels(model: &Path, job: &JobFingerprint) -> Result<Journal> {
+    let path = Journal::beside(&beside(model, ".labels"));
+    let mut journal = solved::open(&path, job, "journal of `treeport exact`")?;
+    journal.append(b"")?;
+    Ok(journal)
 }
 
 fn beside(model: &Path, what: &str) -> PathBuf {
@@ -133,6 +137,6 @@ pub(super) fn remove(model: &Path) -> Result<()> {
 }
 
 fn files(model: &Path) -> [PathBuf; 3] {
-    [model.to_owned(), labels_beside(model), beside(model, ".budget")]
+    [model.to_owned(), beside(model, ".labels"), beside(model, ".budget")]
         .map(|target| Journal::beside(&target))
 }

@@ -27,8 +27,8 @@ use crate::input::PointSet;
 use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
-use crate::progress::{Watch, prepare, watched};
-use crate::solved::{SolvedRows, Work};
+use crate::progress::{KeptItems, Watch, prepare, watched};
+use crate::solved::Work;
 use crate::{input, labels, parts};
 
 /// Runs `treeport fit`. After Ctrl-C at any point, the message says what was kept.
@@ -171,14 +171,26 @@ fn training_data(
     let relax = Relax::Balanced;
     let (order, bounds) = (1.0, None);
     let work = Work { ground: &ground, measures, pairs: &listed, relax, order, bounds };
-    let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
-    let pairs_of_rows = (&listed, work.columns());
-    let mut rows = SolvedRows::open(&beside, &work.job(), pairs_of_rows, |values| {
-        distances.extend_from_slice(values);
+    let mut journal = checkpoint::labels(&args.output, &work.job())?;
+    let mut distances = Vec::new();
+    journal.take_lines(|line| {
+        let distance = line.parse::<f64>();
+        let is_read = distance.is_ok();
+        distances.extend(distance);
+        anyhow::Ok(is_read)
     })?;
+    let path = journal.path().to_owned();
+    let kept = |done, items| KeptItems { path: &path, done, all: pairs.len(), items };
+    kept(distances.len(), "pairs").note_earlier(output, journal.dropped(), "row");
     prepare(metric, output)?;
-    if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(&solved[0]))? {
-        return Err(Paused(rows.kept(pairs.len(), "exact distances").interrupted()).into());
+    let whole = work.solve(distances.len(), &Watch::new(output), |_, solved| {
+        let lines: String = solved[0].iter().map(|&d| output::number(d) + "\n").collect();
+        journal.append(lines.as_bytes())?;
+        distances.extend_from_slice(&solved[0]);
+        Ok(())
+    })?;
+    if !whole {
+        return Err(Paused(kept(distances.len(), "exact distances").interrupted()).into());
     }
     Labeled::new(measures, pairs, distances).with_context(|| input::name(from))
 }

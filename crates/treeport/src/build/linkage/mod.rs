@@ -64,10 +64,10 @@ impl Linkage {
         if points <= Self::MOST_FOR_AVERAGE { Self::Average } else { Self::Neighbors }
     }
 
-    /// Largest number of points for which the trees of a forest are average linkages by default: one
-    /// takes a time quadratic in the points, and a forest has many. On 20,000 points in R³, 16 of
-    /// them are most of the time of a fit; on words, neighbors linkage has the smaller error
-    /// (0.0067 for 0.0074 on 13,374 words, as hierarchies of `slices`).
+    /// Largest number of points for which the trees of a forest are average linkages by default:
+    /// one takes a time quadratic in the points, and a forest has many. On 20,000 points in R³, 16
+    /// of them are most of the time of a fit; on words, neighbors linkage has the smaller error
+    /// (0.0067 instead of 0.0074 on 13,374 words, as hierarchies of `slices`).
     pub const MOST_FOR_AVERAGE_FOREST: usize = 5_000;
 
     /// Returns the default linkage of the trees of forests.
@@ -188,7 +188,7 @@ fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<S
     })
 }
 
-/// From this many points on, the working copy of all distances is in `f32`.
+/// Number of points from which the working copy of all distances is in `f32`.
 const SINGLE_PRECISION: usize = 20_000;
 
 /// Clusters all pairwise distances bottom up, in place; counts merges.

@@ -14,10 +14,10 @@ const BLOCK: usize = 64;
 /// Parallel sums within a block.
 const LANES: usize = 8;
 
-/// Sweeps of fewer coordinates run on the calling thread.
+/// Number of coordinates from which a sweep runs in parallel.
 const PARALLEL_WORK: usize = 1 << 15;
 
-/// If all coordinates are below this, their squares may lose digits.
+/// Limit of all coordinates below which their squares may lose digits.
 const VANISHING: f64 = 1e-100;
 
 /// A point outside the spanning tree.

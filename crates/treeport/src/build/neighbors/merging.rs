@@ -28,7 +28,7 @@ pub(super) struct MergePlan {
     pub(super) links: usize,
     /// Number of clusters from which on all pairs are compared.
     pub(super) dense: usize,
-    /// Neighbors are searched again when one in this many clusters is left.
+    /// Factor by which the number of clusters falls between two searches of neighbors.
     pub(super) refresh: usize,
     pub(super) noise: Option<DistanceNoise>,
 }

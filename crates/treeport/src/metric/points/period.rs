@@ -1,15 +1,16 @@
 //! Periodic coordinates: angles, and simulation boxes with periodic boundaries.
 //!
-//! A coordinate of period P is wrapped into [−P/2, P/2) once, exactly: the remainder of a division
-//! is a number of the same precision, and so is its difference to P where it is at least P/2
-//! (Sterbenz). Of the two paths from x to y, one has length |x − y|, and the other crosses the
-//! boundary, with length (P/2 − |x|) + (P/2 − |y|). The shorter one is the difference: the second
-//! is never the shorter where x and y are on one side of 0, and equals P − |x − y| elsewhere.
-//! Neither loses more than two roundings of its own size, however close two points on both sides of
-//! the boundary are, so that counts of roundings relative to a distance hold as they do without a
-//! period.
+//! Coordinates of period P are wrapped into [−P/2, P/2) once. This is exact: the remainder of a
+//! division has the precision of its operands, and so has its difference to P if it is at least P/2
+//! (Sterbenz).
 //!
-//! A coordinate without a period has an infinite one: the second path is then never the shorter.
+//! Two paths lead from x to y. One has length |x − y|; the other crosses the boundary and has length
+//! (P/2 − |x|) + (P/2 − |y|). The difference of the coordinates is the shorter length. If x and y are
+//! on one side of 0, the second path is never shorter; otherwise its length is P − |x − y|. Each
+//! length has at most two roundings, relative to itself, even for close points on both sides of the
+//! boundary: bounds that count roundings are the same as without a period.
+//!
+//! A coordinate without a period has an infinite one: the second path is then never shorter.
 
 use std::fmt;
 use std::str::FromStr;

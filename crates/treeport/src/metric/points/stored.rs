@@ -12,7 +12,7 @@ use crate::metric::kernels::rounded::SinglePrecisionCopy;
 /// Distances computed in parallel lanes, which hides the latency of sums.
 const LANES: usize = 4;
 
-/// Differences of smaller entries have finite squares and sums of squares.
+/// Limit below which differences of entries have finite squares and sums of squares.
 const NEAR: f64 = 1e140;
 
 /// Finite vectors of equal length, and their metric.

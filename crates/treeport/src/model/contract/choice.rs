@@ -180,21 +180,10 @@ fn transposed(matrix: &Csr) -> Result<Csr> {
     let step = format_args!("the columns of the embedding");
     let fewer = "contract for fewer measures";
     let entries = matrix.values.len();
-    memory::check(step, memory::size_of::<(usize, f64)>(&[entries]), fewer)?;
-    let mut start: Vec<usize> = memory::zeros(step, matrix.cols + 1, fewer)?;
-    matrix.indices.iter().for_each(|&column| start[column + 1] += 1);
-    for column in 0..matrix.cols {
-        start[column + 1] += start[column];
-    }
-    let mut place = start.clone();
-    let mut indices: Vec<usize> = memory::zeros(step, entries, fewer)?;
-    let mut values: Vec<f64> = memory::zeros(step, entries, fewer)?;
-    for row in 0..matrix.rows {
-        for entry in matrix.start[row]..matrix.start[row + 1] {
-            let at = &mut place[matrix.indices[entry]];
-            (indices[*at], values[*at]) = (row, matrix.values[entry]);
-            *at += 1;
-        }
-    }
-    Ok(Csr { rows: matrix.cols, cols: matrix.rows, start, indices, values })
+    memory::check(step, memory::size_of::<(usize, f64)>(&[2, entries]), fewer)?;
+    let entry = |row: usize| {
+        let entries = matrix.start[row]..matrix.start[row + 1];
+        entries.map(move |at| (matrix.indices[at], (row, matrix.values[at])))
+    };
+    Ok(Csr::gathered(matrix.cols, matrix.rows, (0..matrix.rows).flat_map(entry)))
 }

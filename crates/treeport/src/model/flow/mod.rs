@@ -15,6 +15,7 @@ use crate::measures::{Measure, Measures, check_balance, rescaled};
 use crate::metric::GroundMetric;
 use crate::progress::tasks::DISTANCES;
 use crate::progress::{Counter, Progress};
+use crate::tools::csr::grouped;
 use crate::tools::parallel;
 use crate::tree::{Tree, TreePlans};
 
@@ -100,13 +101,15 @@ impl MoveLengths {
     /// computed together, each only once.
     pub(crate) fn new(plans: &TreePlans, distances: &impl DistancesFrom) -> Self {
         let points = &plans.points;
-        let (order, start) = by_source(plans);
+        let by_source = plans.moves.iter().zip(0_u32..);
+        let by_source = by_source.map(|(step, k)| (step.from as usize, (k, step.to)));
+        let (start, order) = grouped(points.len(), by_source);
         let (mut moves, mut arcs) = (vec![0.0; order.len()], Vec::new());
         // Last source with a move to each point, and the point's position in `targets`.
         let mut seen = vec![(u32::MAX, 0); points.len()];
         let (mut targets, mut out) = (Vec::new(), Vec::new());
         for from in 0..points.len() {
-            let own = &order[start[from] as usize..start[from + 1] as usize];
+            let own = &order[start[from]..start[from + 1]];
             let first = arcs.len();
             targets.clear();
             for &(_, to) in own {
@@ -137,23 +140,4 @@ impl MoveLengths {
         };
         plans.ends.iter().map(cost).collect()
     }
-}
-
-/// Groups moves by source as (number, target); returns the start of each group, too.
-fn by_source(plans: &TreePlans) -> (Vec<(u32, u32)>, Vec<u32>) {
-    let mut start = vec![0u32; plans.points.len() + 1];
-    for step in &plans.moves {
-        start[step.from as usize + 1] += 1;
-    }
-    for k in 1..start.len() {
-        start[k] += start[k - 1];
-    }
-    let mut next = start.clone();
-    let mut order = vec![(0, 0); plans.moves.len()];
-    for (step, k) in plans.moves.iter().zip(0..) {
-        let next = &mut next[step.from as usize];
-        order[*next as usize] = (k, step.to);
-        *next += 1;
-    }
-    (order, start)
 }
