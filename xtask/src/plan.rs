@@ -296,12 +296,12 @@ fn python_tests() -> Step {
     step("python tests", Program::Venv, &tests).env("TREEPORT_TESTS_NEED_BINARY", "1")
 }
 
-/// Folder of the wheel for the tests.
+/// Returns the folder of the wheel for the tests.
 pub(crate) fn wheel_folder(venv: &Path) -> PathBuf {
     venv.with_file_name("test-wheel")
 }
 
-/// Path of the environment that is created anew every time.
+/// Returns the path of the environment that is created anew every time.
 pub(crate) fn fresh_venv(venv: &Path) -> PathBuf {
     venv.with_file_name("venv-fresh")
 }

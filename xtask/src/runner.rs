@@ -185,7 +185,7 @@ impl Place {
         Ok(step.args.iter().map(|arg| arg.replace(WHEEL, &wheel)).collect())
     }
 
-    /// File in which tests that cannot run here write the reason, one line each.
+    /// Returns the file in which tests that cannot run here write the reason, one line each.
     fn skipped_file(&self) -> PathBuf {
         self.root.join(self.venv.with_file_name("skipped.txt"))
     }

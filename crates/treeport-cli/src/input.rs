@@ -29,7 +29,7 @@ fn whole(args: &MetricArgs, ground: &Components) -> Result<GroundMetric> {
     ground.whole().cloned().context(path)
 }
 
-/// [`metric`] for a graph that need not be connected.
+/// Reads a [`metric`] that may be a graph of several components.
 pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
     let wanted = match (&args.source.points, &args.source.matrix) {
@@ -59,7 +59,7 @@ pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Ve
     Ok((whole(&args.metric, &ground)?, names))
 }
 
-/// [`named_metric`] for a graph that need not be connected.
+/// Reads a [`named_metric`] that may be a graph of several components.
 pub(crate) fn named_ground(args: &GroundArgs) -> Result<(Components, Option<Vec<String>>)> {
     let (ground, own) = ground(&args.metric)?;
     let names = point_names(ground.points(), own, &args.names)?;
@@ -130,7 +130,7 @@ impl MetricAndModels {
         Ok(read)
     }
 
-    /// [`MetricAndModels::read`] that requires a metric.
+    /// Reads every file once, as [`MetricAndModels::read`] does, and requires a metric.
     pub(crate) fn with_metric(
         args: &GroundArgs,
         paths: &[PathBuf],
@@ -181,7 +181,7 @@ pub(crate) fn measures(
     measures.with_mass().map_err(|error| ids.in_file(error, path))
 }
 
-/// [`measures`] that admits measures of zero total mass.
+/// Reads [`measures`] that may have zero total mass.
 pub(crate) fn measures_or_empty(
     space: PointSet<'_>,
     path: &Path,
@@ -399,7 +399,7 @@ pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
     treeport_jobs::history::read(&source::read_text(path)?).with_context(|| name(path))
 }
 
-/// Name of a file in messages.
+/// Returns the name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if is_standard(path) { "stdin".into() } else { treeport::shown(path) }
 }

@@ -14,7 +14,7 @@ use crate::progress::watched;
 use crate::{input, pairs, rows};
 
 impl MeasureArgs {
-    /// Path of the measures.
+    /// Returns the path of the measures.
     pub(crate) fn path(&self) -> Result<&Path> {
         self.measures.as_deref().context("give `--measures`")
     }

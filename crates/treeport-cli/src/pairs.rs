@@ -38,7 +38,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// [`Pairs::new`] for measures of unequal totals.
+    /// Selects pairs as [`Pairs::new`] does, of measures whose totals may differ.
     pub(crate) fn of_any_totals(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
         if args.pairs.is_some() || args.n_pairs.is_some() {
             return Ok(Self::Listed(chosen(args, measures, from, args.seed, 0)?));
@@ -48,7 +48,7 @@ impl Pairs {
         Ok(Self::Within(measures.len()))
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Within(n) => n * n.saturating_sub(1) / 2,
@@ -58,7 +58,7 @@ impl Pairs {
         }
     }
 
-    /// Fingerprint of the pairs.
+    /// Computes the fingerprint of the pairs.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut mix = Mix::new();
         match self {
@@ -102,7 +102,7 @@ pub(crate) fn listed(
     Ok(pairs)
 }
 
-/// [`listed`] without a check of totals.
+/// Returns the pairs of [`listed`] without a check of totals.
 fn chosen(
     args: &PairArgs,
     measures: &Measures,

@@ -32,14 +32,15 @@ pub(crate) struct Parts<'a> {
     /// Name of the items.
     what: &'a str,
     output: &'a Output,
-    /// Number of items from earlier runs.
+    /// Returns the number of items from earlier runs.
     earlier: usize,
     /// The shard that the result belongs to, if any.
     shard: Option<&'a Shard>,
 }
 
 impl<'a> Parts<'a> {
-    /// Starts, or resumes from an earlier run of the same job; `bytes` is the final size, if known.
+    /// Starts a result, or resumes from an earlier run of the same job; `bytes` is the final size,
+    /// if known.
     pub(crate) fn open(
         target: &Path,
         job: &JobFingerprint,
@@ -139,7 +140,7 @@ pub(crate) fn regular(file: Option<&Path>) -> Option<&Path> {
     file.filter(|path| !path.exists() || path.is_file())
 }
 
-/// Fingerprint of a model.
+/// Computes the fingerprint of a model.
 pub(crate) fn of_model(model: &Model) -> u64 {
     let mut mix = Mix::new();
     model.trees().iter().for_each(|tree| mix.word(of_tree(tree)));
@@ -147,7 +148,7 @@ pub(crate) fn of_model(model: &Model) -> u64 {
     mix.number()
 }
 
-/// Fingerprint of a file's bytes.
+/// Computes the fingerprint of a file's bytes.
 pub(crate) fn of_file(path: &Path) -> Result<u64> {
     let unread = |source| Error::read(path, source);
     let (mut mix, mut block) = (Mix::new(), Vec::new());
@@ -163,7 +164,7 @@ pub(crate) fn of_file(path: &Path) -> Result<u64> {
     Ok(mix.number())
 }
 
-/// Fingerprint of optional names.
+/// Computes the fingerprint of optional names.
 pub(crate) fn of_names(names: Option<&[String]>) -> u64 {
     let mut mix = Mix::new();
     names.into_iter().flatten().for_each(|name| mix.text(name));

@@ -176,7 +176,7 @@ pub(crate) fn target<'a>(
     Ok(Some(path))
 }
 
-/// [`target`] for output that cannot go to a pipe or to stdout.
+/// Checks the output file as [`target`] does, and refuses a pipe and stdout.
 pub(crate) fn regular_target<'a>(
     path: Option<&'a Path>,
     what: &str,

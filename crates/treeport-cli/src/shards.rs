@@ -17,7 +17,8 @@ use crate::{input, rows};
 const ENDING: &str = "shard";
 
 impl ShardArgs {
-    /// [`rows::target`] with the extension of shards, if one is requested.
+    /// Checks the output file as [`rows::target`] does, with the extension of shards if one is
+    /// requested.
     pub(crate) fn target<'a>(
         &self,
         path: Option<&'a Path>,
@@ -61,7 +62,7 @@ pub(crate) fn format(path: &Path) -> Option<String> {
     if ending == ENDING { input::extension(Path::new(path.file_stem()?)) } else { Some(ending) }
 }
 
-/// [`rows::wrote`] with the number of the shard, if there is one.
+/// Reports a written file as [`rows::wrote`] does, with the number of the shard, if there is one.
 pub(crate) fn wrote(
     output: &Output,
     command: &str,

@@ -68,7 +68,7 @@ struct End {
 }
 
 impl Journal {
-    /// Path of the journal of a target: its name and `.part`.
+    /// Returns the path of the journal of a target: its name and `.part`.
     pub fn beside(target: &Path) -> PathBuf {
         let mut name = target.as_os_str().to_owned();
         name.push(".part");
@@ -133,12 +133,13 @@ impl Journal {
         }
     }
 
-    /// Path of the journal.
+    /// Returns the path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of lines that were cut off, damaged or refused; their parts have to be repeated.
+    /// Returns the number of lines that were cut off, damaged or refused; their parts have to be
+    /// repeated.
     pub fn dropped(&self) -> usize {
         self.dropped
     }

@@ -99,34 +99,34 @@ impl PartFile {
         Ok(part)
     }
 
-    /// Number of items of all blocks.
+    /// Returns the number of items of all blocks.
     pub fn items(&self) -> usize {
         self.blocks.iter().map(|block| block.items).sum()
     }
 
-    /// Size of all blocks in bytes.
+    /// Returns the size of all blocks in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks.iter().map(|block| block.bytes).sum()
     }
 
-    /// The blocks in order.
+    /// Returns the blocks in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// CRC-32 of all blocks followed by `bytes`.
+    /// Computes the CRC-32 of all blocks followed by `bytes`.
     pub fn sum_with(&self, bytes: &[u8]) -> u32 {
         let mut sum = self.sum.clone();
         sum.update(bytes);
         sum.finalize()
     }
 
-    /// Number of blocks that were cut off or damaged and have to be repeated.
+    /// Returns the number of blocks that were cut off or damaged and have to be repeated.
     pub fn dropped(&self) -> usize {
         self.journal.dropped()
     }
 
-    /// Path of the journal.
+    /// Returns the path of the journal.
     pub fn journal(&self) -> &Path {
         self.journal.path()
     }
@@ -225,7 +225,7 @@ fn sum_of(reader: &mut impl Read, bytes: u64) -> io::Result<Option<u32>> {
     Ok((read == bytes).then(|| summed.sum.finalize()))
 }
 
-/// Free space on the disk of a folder in bytes, if the system reports it.
+/// Returns the free space on the disk of a folder in bytes, if the system reports it.
 #[cfg(unix)]
 fn free(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;

@@ -64,34 +64,34 @@ impl Shard {
         (1..=shards).contains(&number).then_some(Self { number, shards, items, format, job })
     }
 
-    /// Number of the shard, from 1.
+    /// Returns the number of the shard, from 1.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Number of shards of the job.
+    /// Returns the number of shards of the job.
     pub fn shards(&self) -> usize {
         self.shards
     }
 
-    /// Number of items of the job.
+    /// Returns the number of items of the job.
     pub fn items(&self) -> usize {
         self.items
     }
 
-    /// Format of the result.
+    /// Returns the format of the result.
     pub fn format(&self) -> &str {
         &self.format
     }
 
-    /// Range of the items of the shard; sizes of shards differ by at most one.
+    /// Returns the range of the items of the shard; sizes of shards differ by at most one.
     pub fn range(&self) -> Range<usize> {
         let cut =
             |number: usize| (self.items as u128 * number as u128 / self.shards as u128) as usize;
         cut(self.number - 1)..cut(self.number)
     }
 
-    /// Fingerprint of this part of the job, for a journal.
+    /// Computes the fingerprint of this part of the job, for a journal.
     pub fn own_job(&self) -> JobFingerprint {
         let job = self.job.clone().part("shard", self.number as u64);
         job.part("shards", self.shards as u64)
@@ -102,13 +102,14 @@ impl Shard {
         JobFingerprint::lasting(&self.whole()).differences(&other.whole())
     }
 
-    /// Text that identifies the job: equal for all shards of one result, and different for others.
+    /// Returns the text that identifies the job: equal for all shards of one result, and different
+    /// for others.
     pub fn whole(&self) -> String {
         let Self { shards, items, format, job, .. } = self;
         format!("shards={shards} items={items} format={format} command={job}")
     }
 
-    /// First line of the shard's file.
+    /// Returns the first line of the shard's file.
     pub fn first_line(&self) -> String {
         let (Range { start, end }, number) = (self.range(), self.number);
         let text = format!("{MAGIC}{VERSION} shard={number} range={start}..{end} {}", self.whole());
@@ -144,7 +145,7 @@ impl Shard {
     }
 }
 
-/// Last line of a file after bytes with this CRC-32.
+/// Returns the last line of a file after bytes with this CRC-32.
 pub fn last_line(sum: u32) -> String {
     format!("end sum={sum:08x}\n")
 }

@@ -113,7 +113,7 @@ impl Axis {
         AREA.y(part)
     }
 
-    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if many.
+    /// Returns round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if many.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
             return svg::ticks(self.low, self.high, 6);

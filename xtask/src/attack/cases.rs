@@ -147,7 +147,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 impl Case {
-    /// Words of the command.
+    /// Returns the words of the command.
     pub(super) fn words(&self) -> Vec<String> {
         self.args.split_whitespace().map(ToString::to_string).collect()
     }
@@ -157,12 +157,12 @@ impl Case {
         self.args.split_whitespace().any(|word| word == file)
     }
 
-    /// Outputs of the command.
+    /// Returns the outputs of the command.
     pub(super) fn writes(&self) -> impl Iterator<Item = &'static str> {
         self.args.split_whitespace().filter(|word| *word == "out" || word.starts_with("out."))
     }
 
-    /// Name of the subcommand.
+    /// Returns the name of the subcommand.
     pub(super) fn command(&self) -> &'static str {
         self.args.split_whitespace().next().unwrap_or_default()
     }

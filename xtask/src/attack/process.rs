@@ -48,7 +48,7 @@ pub(super) struct RunInProgress {
 }
 
 impl ProgramRun {
-    /// The command line.
+    /// Returns the command line.
     pub(super) fn shown(&self) -> String {
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
         let quoted = |arg: &String| {
@@ -170,7 +170,8 @@ impl FinishedRun {
         self.fault_after(&[])
     }
 
-    /// [`fault`](Self::fault) of a run that was sent these signals and may have ended by one.
+    /// Returns the [`fault`](Self::fault) of a run that was sent these signals and may have ended
+    /// by one.
     pub(super) fn fault_after(&self, sent: &[i32]) -> Option<String> {
         let said = String::from_utf8_lossy(&self.stderr);
         if self.hung {

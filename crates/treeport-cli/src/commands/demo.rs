@@ -155,7 +155,7 @@ fn quoted(word: &str) -> String {
     if cfg!(windows) { format!("\"{word}\"") } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Name of the selected stage of the tree.
+/// Returns the name of the selected stage of the tree.
 fn stage(fitted: &Fit) -> &'static str {
     fitted.stage.map_or("none", Named::name)
 }

@@ -53,7 +53,7 @@ pub struct Peer {
 }
 
 impl Row {
-    /// The peer's time divided by ours.
+    /// Returns the peer's time divided by ours.
     pub fn ratio(&self) -> Option<f64> {
         self.peer.as_ref().map(|peer| peer.seconds / self.seconds)
     }

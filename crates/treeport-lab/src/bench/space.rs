@@ -90,7 +90,7 @@ fn random_order(count: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Exact distances of random pairs of clouds.
+/// Returns exact distances of random pairs of clouds.
 fn labeled(clouds: &Clouds, count: usize, seed: u64) -> Result<Labeled> {
     let ground = clouds.ground(PointMetric::Euclidean)?;
     Labeled::sample(&ground, clouds.measures(), count, seed, &silent)

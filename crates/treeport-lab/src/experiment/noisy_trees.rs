@@ -92,7 +92,7 @@ impl RecoveryMethod {
         Self::CTwd,
     ];
 
-    /// Name in the table.
+    /// Returns the name in the table.
     fn name(self) -> &'static str {
         match self {
             Self::Learned(Kind::Additive) => "additive",

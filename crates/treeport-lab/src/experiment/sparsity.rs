@@ -20,7 +20,7 @@ pub(super) const SPARSITY: Experiment = Experiment {
 and qTWD. The paper observes that the error of a tree grows as fewer points have mass, and shows it as figures without numbers.",
 };
 
-/// Table of the errors of every method side by side.
+/// Returns the table of the errors of every method side by side.
 pub(super) const fn errors(split: &'static [&'static str], line: &'static [&'static str]) -> Table {
     Table { split, line, across: Some("method"), show: &[("error", Column::Spread("scaled"))] }
 }

@@ -64,8 +64,8 @@ fn laplace(rng: &mut Random) -> f64 {
     if rng.random::<bool>() { exponential(rng) } else { -exponential(rng) }
 }
 
-/// Centered jets in the plane: 20 to 79 particles around one to three prongs; others are wider, with
-/// 60 to 150 particles.
+/// Draws centered jets in the plane: 20 to 79 particles around one to three prongs; others are
+/// wider, with 60 to 150 particles.
 fn jets(counts: [usize; 2], rng: &mut Random) -> Result<Clouds> {
     both(counts, 2, rng, |other, stack, rng| {
         let particles = if other { rng.random_range(60..150) } else { rng.random_range(20..80) };
@@ -90,8 +90,8 @@ fn jets(counts: [usize; 2], rng: &mut Random) -> Result<Clouds> {
     })
 }
 
-/// Surfaces in R³ as 200 points: spheres, cubes, tori and tubes, rotated and stretched; others have
-/// 120 points and are stretched more.
+/// Draws surfaces in R³ as 200 points: spheres, cubes, tori and tubes, rotated and stretched;
+/// others have 120 points and are stretched more.
 fn shapes(counts: [usize; 2], rng: &mut Random) -> Result<Clouds> {
     both(counts, 3, rng, |other, stack, rng| {
         let kind = rng.random_range(0..4);
@@ -144,8 +144,8 @@ fn rotation(rng: &mut Random) -> [[f64; 3]; 3] {
     ]
 }
 
-/// Samples of cells in R³⁰: twelve types, whose shares differ between samples, and a shift of each
-/// sample; others have fewer types each, more noise and larger shifts.
+/// Draws samples of cells in R³⁰: twelve types, whose shares differ between samples, and a shift of
+/// each sample; others have fewer types each, more noise and larger shifts.
 fn cells(counts: [usize; 2], sizes: [usize; 2], rng: &mut Random) -> Result<Clouds> {
     const DIM: usize = 30;
     let types: Vec<[f64; DIM]> = (0..12).map(|_| [(); DIM].map(|()| 2.0 * normal(rng))).collect();

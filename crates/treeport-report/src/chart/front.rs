@@ -78,7 +78,7 @@ impl Axes {
         gap + (1.0 - gap) * log_part(error, self.error)
     }
 
-    /// Round errors with their labels.
+    /// Returns round errors with their labels.
     fn error_ticks(&self) -> Vec<(f64, String)> {
         let mut ticks: Vec<(f64, String)> = log_ticks(self.error)
             .into_iter()

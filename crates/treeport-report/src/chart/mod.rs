@@ -29,12 +29,12 @@ struct Frame {
 }
 
 impl Frame {
-    /// Horizontal coordinate of a value, clamped to the area.
+    /// Returns the horizontal coordinate of a value, clamped to the area.
     fn at_x(&self, value: f64) -> f64 {
         AREA.x(part(value, self.x))
     }
 
-    /// Vertical coordinate of a value, clamped to the area.
+    /// Returns the vertical coordinate of a value, clamped to the area.
     fn at_y(&self, value: f64) -> f64 {
         AREA.y(part(value, self.y))
     }

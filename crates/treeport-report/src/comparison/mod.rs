@@ -242,7 +242,7 @@ fn unbuilt(
     }
 }
 
-/// Bytes of the parents and lengths of all nodes.
+/// Returns the bytes of the parents and lengths of all nodes.
 fn bytes(model: &Model) -> usize {
     model.nodes() * (size_of::<u32>() + size_of::<f64>())
 }
@@ -312,7 +312,8 @@ impl Comparison {
         Ok(Self::new(judge, rows))
     }
 
-    /// Points of the chart. A prediction without a time, the mean of the labels, has none.
+    /// Returns the points of the chart. A prediction without a time, the mean of the labels, has
+    /// none.
     pub fn points(&self) -> Vec<FrontPoint> {
         let rows = self.rows.iter().filter(|row| row.pair_seconds > 0.0);
         let point = |row: &ComparedMethod| FrontPoint {

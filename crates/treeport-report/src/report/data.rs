@@ -95,7 +95,7 @@ pub(super) fn json(
     Ok(escape_script(&value.to_string()))
 }
 
-/// Names of the points.
+/// Returns the names of the points.
 pub(super) fn names(tree: &Tree) -> impl Iterator<Item = String> + '_ {
     (0..tree.leaves()).map(|i| tree.name(i))
 }

@@ -104,7 +104,7 @@ fn table_of(parts: Parts) -> Result<Biom> {
     Ok(Biom { observations, samples, entries })
 }
 
-/// Entries of a sparse table: lists of row, column and value.
+/// Returns the entries of a sparse table: lists of row, column and value.
 fn sparse(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f64)>> {
     let entry = |(number, list): (usize, &[f64])| {
         let wrong = |reason: String| bad("biom", format!("entry {number} of data"), reason);
@@ -120,7 +120,7 @@ fn sparse(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f6
     data.lists().enumerate().map(entry).collect()
 }
 
-/// Nonzero entries of a dense table: one list per row.
+/// Returns nonzero entries of a dense table: one list per row.
 fn dense(data: &Lists, height: usize, width: usize) -> Result<Vec<(u32, u32, f64)>> {
     if data.ends.len() != height {
         let reason = format!("{} rows, and the shape says {height}", data.ends.len());
@@ -177,7 +177,7 @@ impl Measures {
         Self::from_biom_or_empty(table, points)?.with_mass()
     }
 
-    /// [`from_biom`](Self::from_biom) that admits samples of zero total mass.
+    /// Returns the measures of [`from_biom`](Self::from_biom), which may have zero total mass.
     pub(super) fn from_biom_or_empty(table: Biom, points: Option<&[String]>) -> Result<Self> {
         let Biom { observations, samples, mut entries } = table;
         entries.sort_by_key(|&(_, sample, _)| sample); // stable; in place except for a buffer

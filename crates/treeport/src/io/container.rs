@@ -38,7 +38,7 @@ impl Content {
         }
     }
 
-    /// The newest version this release reads.
+    /// Returns the newest version this release reads.
     pub(crate) fn version(self) -> u64 {
         match self {
             Self::Tree | Self::Forest | Self::Space => 1,
@@ -56,7 +56,7 @@ impl Content {
         }
     }
 
-    /// Says why a file with another `format` is not of this kind.
+    /// Returns the reason why a file with another `format` is not of this kind.
     fn unlike(self, format: Option<&str>) -> String {
         match Self::ALL.into_iter().find(|other| Some(other.format()) == format) {
             Some(Self::Tree) => "it holds a single tree; open it as one".into(),
@@ -197,7 +197,7 @@ impl<'a> File<'a> {
         Ok(Self { path, metadata, data, entry })
     }
 
-    /// Format version of the file.
+    /// Returns the format version of the file.
     pub(crate) fn version(&self) -> Option<u64> {
         self.entry.get("version")?.as_u64()
     }
@@ -207,12 +207,12 @@ impl<'a> File<'a> {
         leaves.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.missing("leaves"))
     }
 
-    /// Names of the points, if the file has them.
+    /// Returns the names of the points, if the file has them.
     pub(crate) fn names(&self) -> Result<Option<Vec<String>>> {
         self.texts("names")
     }
 
-    /// Texts of an optional key.
+    /// Returns the texts of an optional key.
     pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
         let Some(texts) = self.entry.get(key) else { return Ok(None) };
         let strings = |texts: &Value| -> Option<Vec<String>> {
@@ -221,12 +221,12 @@ impl<'a> File<'a> {
         strings(texts).map(Some).ok_or_else(|| self.missing(key))
     }
 
-    /// Value of an optional key.
+    /// Returns the value of an optional key.
     pub(crate) fn key(&self, name: &str) -> Option<&Value> {
         self.entry.get(name)
     }
 
-    /// Bytes of a one-dimensional tensor.
+    /// Returns the bytes of a one-dimensional tensor.
     pub(crate) fn tensor(&self, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
         let find = || {
             let info = self.metadata.info(name)?;

@@ -176,8 +176,8 @@ pub fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidInput, "it is a link that leads nowhere"))
 }
 
-/// Prefix of the temporary files of `target`. It contains a hash, not the name, because a name of
-/// the maximum length leaves no space for more.
+/// Returns the prefix of the temporary files of `target`. It contains a hash, not the name, because
+/// a name of the maximum length leaves no space for more.
 fn temporary_prefix(target: &Path) -> String {
     let name = target.file_name().unwrap_or_default().as_encoded_bytes();
     format!(".treeport-{:08x}-", crc32fast::hash(name))
@@ -242,7 +242,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// [`save`] for bytes in memory.
+/// Writes bytes atomically; see [`save`].
 pub(crate) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let broken = |source| Error::write(path, source);
     save(path, |out| out.write_all(bytes).map_err(broken))

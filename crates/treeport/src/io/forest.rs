@@ -46,7 +46,7 @@ impl Forest {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// [`to_bytes`](Self::to_bytes) with additional content.
+    /// Returns the bytes of [`to_bytes`](Self::to_bytes) with additional content.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         let trees = || self.trees.iter();
         let nodes = to_bytes(trees().map(|tree| tree.nodes() as u32), u32::to_le_bytes);
@@ -65,7 +65,7 @@ impl Forest {
     }
 }
 
-/// CRC-32 over all parts of the forest.
+/// Computes the CRC-32 over all parts of the forest.
 fn checksum(leaves: usize, tensors: [&[u8]; 4], names: Option<&[String]>) -> String {
     let start = Checksum::default().number(leaves);
     tensors.into_iter().fold(start, Checksum::bytes).names(names)

@@ -67,7 +67,7 @@ pub enum InputKind {
 pub type Wanted = InputKind;
 
 impl InputKind {
-    /// Name in messages.
+    /// Returns the name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Measures => "measures",
@@ -231,7 +231,7 @@ impl Format {
         self.row().holds.contains(&InputKind::Model) == (wanted == InputKind::Model)
     }
 
-    /// The separator of cells, if the format defines it.
+    /// Returns the separator of cells, if the format defines it.
     pub(super) fn separator(self) -> Option<u8> {
         (self == Self::Tsv).then_some(b'\t')
     }
@@ -290,7 +290,7 @@ pub fn is_named_for(path: impl AsRef<Path>, wanted: InputKind) -> bool {
     ending.is_some_and(|ending| rows.any(|row| row.endings.contains(&ending.as_str())))
 }
 
-/// The extension in lower case; for `.gz`, the one before it.
+/// Returns the extension in lower case; for `.gz`, the one before it.
 fn ending(path: &Path) -> Option<String> {
     let ending = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
     match ending(path) {

@@ -63,14 +63,14 @@ impl Header {
         Ok(Self { kind, width, big_endian, fortran_order, shape })
     }
 
-    /// Number of entries, or `None` if their size in bytes overflows.
+    /// Returns the number of entries, or `None` if their size in bytes overflows.
     pub(super) fn entries(&self) -> Option<usize> {
         let entries = self.shape.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
         entries.checked_mul(self.width.max(1)).map(|_| entries)
     }
 }
 
-/// Kind, width in bytes and byte order of a type string such as `<f8`.
+/// Returns kind, width in bytes and byte order of a type string such as `<f8`.
 fn entry_type(descr: &str) -> Option<(Kind, usize, bool)> {
     let &[order, letter, ..] = descr.as_bytes() else { return None };
     if !b"<>|=".contains(&order) {

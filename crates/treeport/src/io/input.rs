@@ -85,7 +85,7 @@ impl<'a> Input<'a> {
         Self { name, format, wanted, reader: Box::new(Cursor::new(bytes)) }
     }
 
-    /// The format of the input.
+    /// Returns the format of the input.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -234,7 +234,7 @@ pub enum Masses {
 }
 
 impl Masses {
-    /// Names of the measures, if the file has them.
+    /// Returns the names of the measures, if the file has them.
     pub fn ids(&self) -> Option<&[String]> {
         match self {
             Self::Plain(_) => None,
@@ -243,7 +243,7 @@ impl Masses {
         }
     }
 
-    /// Names of the points, if the file has them.
+    /// Returns the names of the points, if the file has them.
     pub fn points(&self) -> Option<&[String]> {
         match self {
             Self::Plain(_) => None,
@@ -263,7 +263,7 @@ impl Masses {
         self.measures_or_empty(points)?.with_mass()
     }
 
-    /// [`measures`](Self::measures) that admits measures of zero total mass
+    /// Returns the [`measures`](Self::measures), which may have zero total mass
     /// ([`Measures::from_rows_or_empty`]).
     pub fn measures_or_empty(self, points: Option<&[String]>) -> Result<Measures> {
         match self {

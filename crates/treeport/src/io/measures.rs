@@ -14,7 +14,7 @@ impl Measures {
         Self::read_npy_or_empty(reader)?.with_mass()
     }
 
-    /// [`read_npy`](Self::read_npy) that admits measures of zero total mass.
+    /// Reads the measures of [`read_npy`](Self::read_npy), which may have zero total mass.
     pub(super) fn read_npy_or_empty(reader: impl Read) -> Result<Self> {
         let what = "the table of masses";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
@@ -27,7 +27,7 @@ impl Measures {
         Self::read_npz_or_empty(reader)?.with_mass()
     }
 
-    /// [`read_npz`](Self::read_npz) that admits measures of zero total mass.
+    /// Reads the measures of [`read_npz`](Self::read_npz), which may have zero total mass.
     pub(super) fn read_npz_or_empty(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
         Self::from_csr_or_empty(matrix.cols, &matrix.start, &matrix.indices, &matrix.values)
@@ -52,7 +52,8 @@ impl Measures {
         Self::from_table_or_empty(table, points)?.with_mass()
     }
 
-    /// [`from_table`](Self::from_table) that admits measures of zero total mass.
+    /// Converts a table as [`from_table`](Self::from_table) does; measures may have zero total
+    /// mass.
     pub(super) fn from_table_or_empty(table: Table, points: Option<&[String]>) -> Result<Self> {
         let Table { columns, values, header, ids } = table;
         let both = header.as_deref().zip(points);

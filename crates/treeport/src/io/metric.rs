@@ -106,7 +106,7 @@ impl GroundMetric {
 }
 
 impl Components {
-    /// [`GroundMetric::read_graph_csv`] for a graph that need not be connected.
+    /// Reads a graph as [`GroundMetric::read_graph_csv`] does; it need not be connected.
     pub fn read_graph_csv(
         reader: impl Read,
         nodes: Option<usize>,
@@ -115,7 +115,7 @@ impl Components {
         Ok((Self::from_edges(list.nodes, &list.edges)?, list.names))
     }
 
-    /// [`GroundMetric::read_graph_npz`] for a graph that need not be connected.
+    /// Reads a graph as [`GroundMetric::read_graph_npz`] does; it need not be connected.
     pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
         if matrix.rows != matrix.cols {

@@ -59,7 +59,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match self {
             Self::F32(values) => values.len(),

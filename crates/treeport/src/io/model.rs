@@ -41,7 +41,7 @@ impl Model {
 }
 
 impl ModelFile {
-    /// [`Model::read`] that keeps the additional content of the file.
+    /// Reads a model as [`Model::read`] does, with the additional content of the file.
     pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
         Input::open(path, InputKind::Model, None)?.model(names)
     }

@@ -140,7 +140,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     Ok(ModelFile { model, calibration, metric })
 }
 
-/// CRC-32 over the additional content.
+/// Computes the CRC-32 over the additional content.
 fn checksum<'a>(
     keys: impl Iterator<Item = &'a Value>,
     tensors: impl Iterator<Item = &'a [u8]>,

@@ -29,7 +29,7 @@ pub fn read(reader: impl Read) -> Result<Array> {
     read_if(reader, |_| Ok(()))
 }
 
-/// [`read`] with a check of the shape before any entry is read.
+/// Reads an array as [`read`] does, after a check of its shape.
 pub(super) fn read_if(
     mut reader: impl Read,
     check: impl FnOnce(&[usize]) -> Result<()>,
@@ -289,7 +289,7 @@ pub fn write_f64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
     write_header("<f8", shape, out)
 }
 
-/// [`write_f64_header`] for an `int64` array.
+/// Writes the header of an `int64` array; see [`write_f64_header`].
 pub(super) fn write_i64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
     write_header("<i8", shape, out)
 }

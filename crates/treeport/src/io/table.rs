@@ -373,7 +373,7 @@ fn is_missing(cell: &str) -> bool {
     WORDS.contains(&word.as_str()) || word == "n/a n/a" || word.starts_with("1.#")
 }
 
-/// Position of a cell, counted from 1 as in editors and spreadsheets.
+/// Returns the position of a cell, counted from 1 as in editors and spreadsheets.
 pub(super) fn place(line: u64, column: usize) -> String {
     format!("line {line}, column {}", column + 1)
 }
@@ -391,7 +391,7 @@ pub(super) fn not_a_number(line: u64, column: usize, cell: &str) -> Error {
     bad("csv", place(line, column), wrong_cell(cell))
 }
 
-/// Says why a cell is not a number.
+/// Returns the reason why a cell is not a number.
 fn wrong_cell(cell: &str) -> String {
     if cell.is_empty() {
         "the cell is empty".into()

@@ -53,13 +53,13 @@ impl Tree {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// [`to_bytes`](Self::to_bytes) with additional content.
+    /// Returns the bytes of [`to_bytes`](Self::to_bytes) with additional content.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         encode(self.leaves(), self.parents(), self.lengths(), self.names(), extra)
     }
 }
 
-/// CRC-32 over all parts of the tree.
+/// Computes the CRC-32 over all parts of the tree.
 fn checksum(leaves: usize, parent: &[u8], length: &[u8], names: Option<&[String]>) -> String {
     Checksum::default().number(leaves).bytes(parent).bytes(length).names(names)
 }

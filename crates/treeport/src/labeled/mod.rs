@@ -229,7 +229,7 @@ impl Labeled {
         ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1))
     }
 
-    /// [`split`](Self::split) with a given generator.
+    /// Splits the labels as [`split`](Self::split) does, with a given generator.
     pub(crate) fn split_by(&self, share: f64, rng: &mut Random) -> (Self, Self) {
         let held_back = self.held_back(share);
         let mut order: Vec<usize> = (0..self.len()).collect();

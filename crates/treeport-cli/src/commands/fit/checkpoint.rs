@@ -53,7 +53,7 @@ impl Checkpoints {
         Ok(last)
     }
 
-    /// Path of the checkpoints.
+    /// Returns the path of the checkpoints.
     pub(super) fn path(&self) -> &Path {
         self.journal.path()
     }
@@ -71,7 +71,7 @@ impl Checkpoints {
     }
 }
 
-/// Fingerprint of a job.
+/// Computes the fingerprint of a job.
 fn job(metric: &GroundMetric, data: Option<&Labeled>, options: &FitOptions) -> JobFingerprint {
     let mut job = JobFingerprint::new("treeport-fit-4").part("metric", of_metric(metric));
     if let Some(data) = data {

@@ -275,7 +275,7 @@ fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
     }
 }
 
-/// Says how the same command resumes, if it can.
+/// Describes how the same command resumes, if it can.
 fn resume_note(args: &FitArgs) -> Option<String> {
     let path = checkpoint::kept(&args.output)?;
     Some(format!("the same command continues from `{}`", path.display()))

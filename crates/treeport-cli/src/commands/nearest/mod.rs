@@ -178,7 +178,7 @@ impl QuerySet {
         }
     }
 
-    /// Fingerprint of the queries.
+    /// Computes the fingerprint of the queries.
     fn fingerprint(&self) -> u64 {
         match self {
             Self::OnPoints(measures) => of_measures(measures),
@@ -266,13 +266,13 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
-    /// Accuracy of a search in an index.
+    /// Returns the accuracy of a search in an index.
     fn accuracy(&self) -> Accuracy {
         let old = if self.approximate { Accuracy::Approximate } else { Accuracy::EXACT };
         self.accuracy.unwrap_or(old)
     }
 
-    /// Fingerprint of the job without the index or model.
+    /// Computes the fingerprint of the job without the index or model.
     fn job(&self, queries: u64, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });

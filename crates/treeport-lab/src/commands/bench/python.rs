@@ -182,7 +182,8 @@ impl Script {
     }
 }
 
-/// Folder of the scripts. At run time cargo sets it, so that a moved repository needs no rebuild.
+/// Returns the folder of the scripts. At run time cargo sets it, so that a moved repository needs
+/// no rebuild.
 fn folder() -> PathBuf {
     let lab = var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);

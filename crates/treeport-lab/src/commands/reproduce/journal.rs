@@ -26,7 +26,7 @@ impl Journal {
         Ok(Self { file: Some(file), command, lines })
     }
 
-    /// Number of damaged lines, which are ignored.
+    /// Returns the number of damaged lines, which are ignored.
     pub(super) fn dropped(&self) -> usize {
         self.file.as_ref().map_or(0, journal::Journal::dropped)
     }
@@ -49,7 +49,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Identity of a cell's rows.
+    /// Returns the identity of a cell's rows.
     fn key(&self, cell: &Cell<'_>) -> Result<Value> {
         Ok(json!({
             "cell": cell.name, "command": self.command, "version": env!("TREEPORT_VERSION"),
@@ -61,7 +61,7 @@ impl Journal {
 /// Keys of a line that identify its rows.
 const KEYS: [&str; 4] = ["cell", "command", "version", "data"];
 
-/// Fingerprint of the journal, which has lines of all versions and commands.
+/// Computes the fingerprint of the journal, which has lines of all versions and commands.
 fn job() -> JobFingerprint {
     JobFingerprint::lasting("treeport-reproduce-2")
 }
@@ -88,7 +88,7 @@ pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
     Ok((!lines.is_empty()).then_some(run))
 }
 
-/// Path of the rows of an experiment.
+/// Returns the path of the rows of an experiment.
 fn place(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.rows"))
 }

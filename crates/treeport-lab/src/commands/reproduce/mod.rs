@@ -79,7 +79,7 @@ const MOST_DIMENSIONS: usize = 100_000;
 /// Maximum number of labels; more would take months to solve.
 const MOST_LABELS: usize = 10_000_000;
 
-/// Names of the experiments, and the words `all` and `results`.
+/// Returns the names of the experiments, and the words `all` and `results`.
 fn names() -> Vec<PossibleValue> {
     let mut names: Vec<PossibleValue> =
         ALL.iter().map(|e| PossibleValue::new(e.name).help(e.about)).collect();

@@ -67,7 +67,7 @@ impl PointFormula for Haversine {
         2.0 * EARTH * (std::f64::consts::FRAC_PI_2 - (0.5 * square.sqrt()).asin())
     }
 
-    /// The haversine formula.
+    /// Computes the haversine formula.
     #[cfg(test)]
     fn judge(x: &[f64], y: &[f64]) -> f64 {
         let half = |k: usize| ((y[k] - x[k]).to_radians() / 2.0).sin().powi(2);
