@@ -2,7 +2,7 @@
 # # Recipe: texts
 #
 # *Which of my texts are about the same thing, and does transport find out better than counting words?* A text is a measure on its words, and a word is a point, its vector. The texts here are
-# made up of words of four subjects, and so are the vectors, which are written as GloVe writes them. With your own: `tp.read_word_vectors("glove.6B.100d.txt")`, a file of word2vec (text or binary), or
+# made up of words of four subjects, and so are the vectors, which are written as GloVe writes them. With your own: `"glove.6B.100d.txt"`, a file of word2vec (text or binary), or
 # fastText's `.vec`; all may be gzip.
 
 # %%
@@ -37,15 +37,14 @@ documents = [
 print(documents[0])
 
 # %%
-vectors = tp.read_word_vectors(path)
-news = tp.texts(documents, vectors)  # or weights="tfidf", or vectorizer= one of scikit-learn's
+news = tp.texts(documents, path)  # or weights="tfidf", or vectorizer= one of scikit-learn's
 print(news)
-nearest = tp.WassersteinNeighbors(points=news.points, n_neighbors=1).fit(news.measures)
+nearest = tp.WassersteinNeighbors(points=news, n_neighbors=1).fit(news)
 distances, numbers = nearest.kneighbors()
 print(documents[numbers[0, 0]], f"at distance {distances[0, 0]:.2f}")
 
 # %%
-found = tp.compare_neighbors(news.measures, about, points=news.points)
+found = tp.compare_neighbors(news, about)
 print(found)
 assert found.accuracy["exact transport"] > found.accuracy["TF-IDF cosine"]  # a check of this page
 

@@ -24,6 +24,7 @@ mod options;
 mod pairs;
 mod small_arrays;
 mod space;
+mod texts;
 mod transport;
 mod turns;
 mod watch;
@@ -70,11 +71,13 @@ mod _core {
     #[pymodule_export]
     use crate::options::{check_options, fit_options, solve_options};
     #[pymodule_export]
-    use crate::pairs::emd_pairs;
+    use crate::pairs::{emd_pairs, plan_lengths};
     #[pymodule_export]
     use crate::small_arrays::emd_of_arrays;
     #[pymodule_export]
     use crate::space::Space;
+    #[pymodule_export]
+    use crate::texts::{WordTable, read_word_vectors};
     #[pymodule_export]
     use crate::transport::{Answer, certify, sinkhorn, solve};
 }

@@ -117,20 +117,7 @@ impl Measures {
     fn compressed<'py>(&self, py: Python<'py>) -> PyResult<Compressed<'py>> {
         // Positions have 64 bits before they are narrowed.
         convert::check_room(2 * self.rows.bytes())?;
-        let rows = self.rows.iter();
-        let mut csr = Csr {
-            rows: self.rows.len(),
-            cols: self.rows.points(),
-            start: vec![0],
-            indices: Vec::with_capacity(self.rows.entries()),
-            values: Vec::with_capacity(self.rows.entries()),
-        };
-        for measure in rows {
-            csr.indices.extend(measure.support().iter().map(|&point| point as usize));
-            csr.values.extend(measure.masses());
-            csr.start.push(csr.indices.len());
-        }
-        Ok(convert::compressed(py, csr))
+        Ok(convert::compressed(py, csr(&self.rows)))
     }
 
     fn __len__(&self) -> usize {
@@ -202,6 +189,23 @@ impl Measures {
         kept.push((Arc::downgrade(model), Arc::clone(&made)));
         Ok(made)
     }
+}
+
+/// Returns measures as a sparse matrix.
+pub(crate) fn csr(measures: &treeport::Measures) -> Csr {
+    let mut csr = Csr {
+        rows: measures.len(),
+        cols: measures.points(),
+        start: vec![0],
+        indices: Vec::with_capacity(measures.entries()),
+        values: Vec::with_capacity(measures.entries()),
+    };
+    for measure in measures.iter() {
+        csr.indices.extend(measure.support().iter().map(|&point| point as usize));
+        csr.values.extend(measure.masses());
+        csr.start.push(csr.indices.len());
+    }
+    csr
 }
 
 /// Measures with the names of rows and of columns.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use treeport::solve::Device;
-use treeport::{Intervals, Problems, Wanted, silent};
+use treeport::{Aim, Answer, Coupling, GroundMetric, Intervals, Problems, Wanted, silent};
 
 use crate::accuracy::AccuracyArgument;
 use crate::convert::{self, Array2, to_py_err};
@@ -105,6 +105,48 @@ pub(crate) fn emd_pairs<'py>(
         None => found?,
     };
     Ok((lower.map(|lower| lower.into_pyarray(py)), upper.into_pyarray(py)))
+}
+
+/// Computes the lengths of optimal plans of pairs of measures of total 1: for each pair the means of
+/// `bins` quantiles of equal mass, one pair after the other. Their mean is the distance.
+#[pyfunction]
+#[pyo3(signature = (ground, measures, pairs, threads, bins, report=None))]
+pub(crate) fn plan_lengths<'py>(
+    py: Python<'py>,
+    ground: PyRef<'py, Ground>,
+    measures: PyRef<'py, Measures>,
+    pairs: Array2<'py, i64>,
+    threads: usize,
+    bins: usize,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<Values<'py>> {
+    let (metric, rows, pairs) = (&ground.metric, &measures.rows, convert::pairs(&pairs)?);
+    let found = watch::run(py, threads, report.as_ref(), |progress| {
+        let lengths = |answer: Answer| quantiles(metric, &answer.plan, bins);
+        Problems::new(metric, rows, &pairs).map_answers(&Aim::default(), progress, lengths)
+    })?;
+    Ok(found.concat().into_pyarray(py))
+}
+
+/// Returns the means of quantiles of equal mass of the lengths of a plan, ascending.
+fn quantiles(metric: &GroundMetric, plan: &Coupling, bins: usize) -> Vec<f64> {
+    let ends = plan.left.iter().zip(&plan.right);
+    let lengths = ends.map(|(&i, &j)| metric.distance(i as usize, j as usize));
+    let mut moves: Vec<(f64, f64)> = lengths.zip(plan.mass.iter().copied()).collect();
+    moves.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let total: f64 = moves.iter().map(|(_, mass)| mass).sum();
+    let (mut means, mut before) = (vec![0.0; bins], 0.0);
+    for (length, mass) in moves {
+        let after = before + mass / total * bins as f64;
+        // A move of zero mass at the end may begin behind the last bin.
+        let mut bin = (before as usize).min(bins - 1);
+        while before < after && bin < bins {
+            let end = if bin + 1 == bins { after } else { after.min((bin + 1) as f64) };
+            means[bin] += length * (end - before);
+            (before, bin) = (end, bin + 1);
+        }
+    }
+    means
 }
 
 type Values<'py> = Bound<'py, PyArray1<f64>>;

@@ -571,3 +571,15 @@ def test_bad_files_name_the_file_and_the_cloud(tmp_path):
 def _written(path, text):
     path.write_text(text)
     return path
+
+
+def test_a_dict_of_points_is_clouds_with_ids(rng):
+    x, y = rng.normal(size=(8, 2)), rng.normal(size=(6, 2))
+    frames = {name: pd.DataFrame(one, columns=["u", "v"]) for name, one in zip("xy", (x, y))}
+    expected = tp.emd(None, None, x, y)
+    for given in ({"x": x, "y": y}, frames):
+        table = tp.emd_pairwise(given)
+        assert list(table.index) == list(table.columns) == ["x", "y"]
+        assert table.loc["x", "y"] == pytest.approx(expected)
+        assert tp.emd_pairs(given, [("y", "x")]) == pytest.approx([expected])
+    assert tp.emd_pairwise(list(frames.values()))[0, 1] == pytest.approx(expected)

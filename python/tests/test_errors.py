@@ -62,7 +62,8 @@ CALLS = [
     ),
     (
         lambda: tp.emd([[1, 0], [0, 1]], [0, 1], points=POINTS),
-        "a measure is one row of masses, not an array of shape (2, 2)",
+        "a measure is one row of masses, not an array of shape (2, 2); rows that are points, of equal masses: "
+        "`emd(None, None, x, y)`",
     ),
     (
         lambda: tp.emd([1, 0, 0], [0, 1, 0], graph=sparse.csr_array((3, 3))),

@@ -132,3 +132,21 @@ def test_errors_say_what_is_wrong(groups, options, message):
     table = pd.DataFrame(squareform([1.0] * 3), index=list("abc"), columns=list("abc"))
     with pytest.raises(ValueError, match="groups have no entry for c"):
         tp.group_test(table, {"a": 0, "b": 1})
+
+
+def test_results_print_on_a_line_and_errors_say_how_to_group(rng):
+    cells = pd.DataFrame(rng.normal(size=(80, 2)), columns=["u", "v"])
+    cells["patient"] = [f"p{row % 8}" for row in range(80)]
+    cells["group"] = ["ill" if row % 8 < 4 else "well" for row in range(80)]
+    clouds = tp.Clouds(cells, groupby="patient", columns=["u", "v"])
+    groups = cells.groupby("patient")["group"].first()
+    found = tp.group_test(clouds, groups)
+    assert "null_distribution=<999>" in repr(found) and "\n" not in repr(found)
+    with pytest.raises(ValueError, match="no entry for p0; give one for each, such as"):
+        tp.group_test(clouds, cells["group"])
+    with pytest.raises(ValueError, match=r"`Clouds\(frame, groupby="):
+        tp.group_test(cells, groups)
+    test = tp.two_sample_test([1.0, 2.0], [3.0, 4.0], n_resamples=9)
+    assert "null_bounds=Bounds(lower=<9>, upper=<9>" in repr(test)
+    center = tp.barycenter(clouds, n_points=5)
+    assert repr(center).startswith("Barycenter(points=<5 × 2>, masses=<5>, value=")

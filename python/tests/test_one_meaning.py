@@ -150,3 +150,43 @@ def test_a_budget_only_chooses_how_many_pairs(files, tmp_path):
     for budget in (0, -1, float("nan"), float("inf"), 1e300):
         with pytest.raises(ValueError, match="budget is .* seconds above 0"):
             tp.TreeWasserstein(points, budget=budget).fit(counts)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ((), {}),
+        (("--word-weights", "tfidf"), {"weights": "tfidf"}),
+        (("--stop-words", "none"), {"stop_words": None}),
+    ],
+)
+def test_texts_have_the_same_index_and_neighbors(words, options, binary, tmp_path):
+    folder, vectors = tmp_path / "news", tmp_path / "glove.txt"
+    rng = np.random.default_rng(3)
+    known = ["the", *(f"word{at}" for at in range(40))]
+    vectors.write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=4)))}\n" for w in known))
+    (folder / "a").mkdir(parents=True)
+    said = {}
+    for at in range(12):
+        name = f"a/{at:02}" if at % 2 else f"{at:02}"
+        said[name] = " ".join([*rng.choice(known, 9), "Unseen", "the", "x"]) + "."
+        (folder / f"{name}.txt").write_text(said[name])
+    said = {name: said[name] for name in sorted(said)}
+    new = [" ".join(rng.choice(known, 5)) for _ in range(4)]
+    (tmp_path / "new.txt").write_text("\n".join(new) + "\n")
+    ours, theirs = tmp_path / "python", tmp_path / "command-line"
+    run("index", "--texts", folder, "--vectors", vectors, *words, "-o", theirs)
+    read = tp.read_word_vectors(vectors)
+    for documents in (said, folder):
+        news = tp.texts(documents, read, **options)
+        index = tp.WassersteinNeighbors(points=news.points).fit(news.measures)
+        index.save(ours)
+        assert ours.read_bytes() == theirs.read_bytes()
+    lines = run("nearest", theirs, "--texts", tmp_path / "new.txt", *words, "-k", 3, "--json")
+    for queries in (new, tmp_path / "new.txt"):
+        found = tp.texts(queries, news, **options)
+        distances, numbers = index.kneighbors(found.measures, 3)
+        rows = [json.loads(line) for line in lines.splitlines()]
+        assert [row["distance"] for row in rows] == distances.ravel().tolist()
+        names = list(said)
+        assert [row["neighbor"] for row in rows] == [names[at] for at in numbers.ravel()]

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import treeport as tp
+from scipy.optimize import brentq
+from scipy.special import gamma, hyp1f1
 from scipy.stats import norm, spearmanr
-from treeport._statistics.sampling_noise import _without_noise
+from treeport import _core
+from treeport._statistics.sampling_noise import without_noise
 
 SIZES = [(60, 60), (60, 300), (250, 120), (200, 200)]
 
@@ -47,16 +50,60 @@ def test_the_truth_is_found_whatever_the_sizes():
 
 
 def test_the_mean_length_of_shift_and_noise_is_inverted(rng):
+    def found(length, noise, dim):
+        return float(without_noise(np.array([length]), np.array([noise]), dim)[0])
+
     for dim in (1, 2, 5, 30):
         noise = np.linalg.norm(rng.normal(size=(400_000, dim)), axis=1).mean()
         for shift in (0.3, 1.0, 4.0, 40.0):
             moved = rng.normal(size=(400_000, dim)) + shift * np.eye(dim)[0]
             length = np.linalg.norm(moved, axis=1).mean()
-            assert _without_noise(length, noise, dim) == pytest.approx(shift, abs=0.15, rel=0.01)
-    assert _without_noise(1.0, 1.0, 3) == pytest.approx(0.0, abs=1e-6)
-    assert _without_noise(0.9, 1.0, 3) == -_without_noise(1.1, 1.0, 3)
-    assert _without_noise(3.0, 0.0, 3) == 3.0
-    assert _without_noise(8.0001, 1.0, 5) == pytest.approx(_without_noise(7.9999, 1.0, 5), rel=1e-3)
+            assert found(length, noise, dim) == pytest.approx(shift, abs=0.15, rel=0.01)
+    for dim in (1, 2, 3, 30, 50, 51, 1000):
+        for ratio in (1.0003, 1.1, 2.0, 7.9, 7.9999):
+            truth = np.sqrt(ratio**2 - 1)
+            if dim <= 50:  # the mean of the noncentral χ
+                half = brentq(
+                    lambda x, *a: hyp1f1(-0.5, a[0] / 2, -x) - a[1], 0.0, 1e4, (dim, ratio)
+                )
+                truth = np.sqrt(half) * gamma(dim / 2) / gamma((dim + 1) / 2)
+            assert found(3 * ratio, 3.0, dim) == pytest.approx(3 * truth, rel=2e-3)
+        assert found(8.0001, 1.0, dim) == pytest.approx(found(7.9999, 1.0, dim), rel=1e-3)
+        assert found(1.0, 1.0, dim) == pytest.approx(0.0, abs=1e-6)
+        assert found(0.9, 1.0, dim) == -found(1.1, 1.0, dim)
+        assert found(3.0, 0.0, dim) == 3.0
+
+
+def test_a_part_of_the_mass_that_moves_is_found_in_noise():
+    """A third of the mass moves between clusters in R³⁰, and the rest has noise alone."""
+    rng = np.random.default_rng(4)
+
+    def sample(size, share):
+        far = np.arange(size) < round(share * size)
+        return 0.3 * rng.normal(size=(size, 30)) + 8.0 * far[:, None] * np.eye(30)[0]
+
+    clouds = [sample(size, share) for size in (100, 300, 200) for share in (0.5, 0.8)]
+    found = tp.emd_pairs(clouds, [(0, 1), (2, 3), (4, 5), (0, 3), (2, 1)], correct="sampling")
+    errors = [np.abs(one - 8 * 0.3).mean() for one in (found.value, found.uncorrected)]
+    assert errors[0] < 0.2 * errors[1]
+
+
+def test_plans_are_sorted_into_bins_of_equal_mass(rng):
+    x, y = rng.normal(size=(7, 2)), rng.normal(size=(5, 2))
+    masses = rng.uniform(0.1, 1.0, size=7)
+    clouds = tp.Clouds([(masses / masses.sum(), x), (np.full(5, 0.2), y)])
+    ground, measures = _core.Ground.from_points(np.vstack([x, y]), "euclidean"), np.zeros((2, 12))
+    measures[0, :7], measures[1, 7:] = clouds.masses[:7], clouds.masses[7:]
+    rows = _core.Measures.dense(measures, normalize=False)
+    bins = _core.plan_lengths(ground, rows, np.array([[0, 1]]), 1, 8)
+    plan = tp.solve(clouds.masses[:7], clouds.masses[7:], x, y).plan.tocoo()
+    lengths = np.linalg.norm(x[plan.row] - y[plan.col], axis=1)
+    order = np.argsort(lengths)
+    # A slow judge: very many equal shares of every move.
+    shares = np.repeat(lengths[order], np.rint(plan.data[order] * 800_000).astype(int))
+    judge = [part.mean() for part in np.array_split(shares, 8)]
+    np.testing.assert_allclose(bins, judge, rtol=1e-3)
+    assert bins.mean() == pytest.approx(tp.emd_pairs(clouds, [(0, 1)])[0], rel=1e-12)
 
 
 def test_tables_have_ids_and_scale_with_masses_and_units(rng):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import treeport as tp
 from scipy.stats import binom
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfVectorizer
 from treeport._texts.compare import _votes, mcnemar
 
 WORDS = {"cat": [0.5, -1.0, 2e-3], "naïve": [1.0, 0.0, 3.25], "New York": [7.0, 8.0, 9.0]}
@@ -66,14 +66,14 @@ def test_many_words_cross_every_buffer(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "it is empty"),
-        (b"cat\ndog\n", "line 1 begins with 'cat'"),
-        (b"cat 1 2\ndog 1\n", "line 2, word 'dog"),
-        (b"cat 1 2\ndog 1 x\n", "line 2, word 'dog'"),
-        (b"2 2\ncat 1 2\ndog 1 nan\n", "line 3, word 'dog'"),
-        (binary(ONE_WORD)[:-5], "damaged at word 2 of 2"),
-        (binary({"cat": [math.inf, 0, 0]}), "word 1, 'cat': a coordinate is not finite"),
-        (gzip.compress(lines(), mtime=0)[:-9], "end"),
+        (b"", "line 1: the file is empty"),
+        (b"cat\ndog\n", "line 1: it begins with `cat`"),
+        (b"cat 1 2\ndog 1\n", "line 2, word `dog 1`: it does not have 2 numbers"),
+        (b"cat 1 2\ndog 1 x\n", "line 2, word `dog 1 x`"),
+        (b"2 2\ncat 1 2\ndog 1 nan\n", "line 3, word `dog 1 nan`"),
+        (binary(ONE_WORD)[:-5], "word 2 of 2: the file ends or is damaged here"),
+        (binary({"cat": [math.inf, 0, 0]}), "word 1, `cat`: a coordinate is not finite"),
+        (gzip.compress(lines(), mtime=0)[:-9], "line 4: cannot be read further"),
     ],
 )
 def test_damaged_files_are_named_with_the_line(data, message, tmp_path):
@@ -89,7 +89,7 @@ def test_damaged_files_are_named_with_the_line(data, message, tmp_path):
 def test_words_that_are_not_there_are_an_error(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_bytes(lines())
-    with pytest.raises(ValueError, match=r"none of the 1 words asked for, such as \['Cat'\]"):
+    with pytest.raises(ValueError, match="none of the 1 words asked for is there, such as Cat;"):
         tp.read_word_vectors(path, words=["Cat"])
     with pytest.raises(TypeError, match="give a list of words"):
         tp.read_word_vectors(path, words="cat")
@@ -152,16 +152,57 @@ def test_weights_are_those_of_scikit_learn():
         ([], {}, ValueError, "no documents"),
         ([3], {}, ValueError, "document 0 is 3"),
         (["cat", ["cat"]], {}, ValueError, "document 1 is a list of words"),
-        ({"a": "cat", "b": "zebra"}, {}, ValueError, "such as document b, 'zebra'"),
-        (["cat"], {"weights": "idf"}, ValueError, "weights is 'idf'"),
-        ([["cat"]], {"stop_words": "german"}, ValueError, "stop_words is 'german'"),
-        (["cat"], {"vectors": np.eye(2)}, TypeError, "`read_word_vectors` reads files"),
+        ({"a": "cat", "b": "zebra"}, {}, ValueError, "such as document b, `zebra`"),
+        (["cat"], {"weights": "idf"}, ValueError, "weights is `idf`; it must be counts or tfidf"),
+        ([["cat"]], {"stop_words": "german"}, ValueError, 'stop_words is "german"'),
+        (["cat"], {"vectors": np.eye(2)}, TypeError, "vectors are a path, a DataFrame"),
         (["cat"], {"vectors": {"cat": [1], "dog": [1, 2]}}, ValueError, "have the shapes"),
     ],
 )
 def test_errors_name_the_document(documents, options, error, message):
     with pytest.raises(error, match=message):
         tp.texts(documents, **{"vectors": VECTORS, **options})
+
+
+def test_texts_stand_for_their_measures_and_points(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(lines(VECTORS))
+    (tmp_path / "news.txt").write_text("cat dog\ncar bus car\ndog dog cat\n")
+    news = tp.texts(tmp_path / "news.txt", path)
+    assert list(news.points.index) == ["bus", "car", "cat", "dog"] and news.measures.ids is None
+    table = tp.emd_pairwise(news.measures, points=news.points)
+    assert (tp.emd_pairwise(news, points=news) == table).all()
+    index = tp.WassersteinNeighbors(points=news, n_neighbors=1).fit(news)
+    distances, numbers = index.kneighbors(tp.texts(["A bus, a cat, a bus"], news))
+    judge = tp.emd({"bus": 2 / 3, "cat": 1 / 3}, {"car": 2 / 3, "bus": 1 / 3}, points=news.points)
+    assert numbers.tolist() == [[1]] and distances[0, 0] == pytest.approx(judge)
+    tree = tp.TreeWasserstein(points=news, method="average").fit(news)
+    assert tree.pairwise(news).shape == (3, 3)
+    found = tp.compare_neighbors(news, ["a", "b", "a"], n_neighbors=1)
+    again = tp.compare_neighbors(news.measures, ["a", "b", "a"], points=news.points, n_neighbors=1)
+    assert found.accuracy == again.accuracy
+    with pytest.raises(TypeError, match="give the `points` of the measures"):
+        tp.compare_neighbors(news.measures, ["a", "b", "a"], n_neighbors=1)
+    with pytest.raises(TypeError, match="a vectorizer splits texts, not files"):
+        tp.texts(tmp_path / "news.txt", path, vectorizer=CountVectorizer())
+
+
+def test_rarity_of_queries_is_that_among_the_searched_texts():
+    documents = ["cat dog", "car bus car", "dog dog cat", "dog bus"]
+    news = tp.texts(documents, VECTORS, weights="tfidf")
+    query = tp.texts(documents[1:2], news, weights="tfidf")
+    own = tp.texts(documents[1:2], VECTORS, weights="tfidf")
+    index = tp.WassersteinNeighbors(points=news, n_neighbors=1).fit(news)
+    assert index.kneighbors(query)[0].tolist() == [[0.0]]
+    assert index.kneighbors(own)[0][0, 0] > 0
+
+
+def test_stop_words_are_those_of_scikit_learn():
+    words = [word for word in sorted(ENGLISH_STOP_WORDS) if len(word) > 1]
+    vectors = {word: [0.0] for word in [*words, "stop"]}
+    assert tp.texts([" ".join([*words, "stop"])], vectors).measures.names == ["stop"]
+    kept = tp.texts([" ".join(words)], vectors, stop_words=None)
+    assert kept.measures.names == words
 
 
 @pytest.mark.filterwarnings("error::treeport.MissingColumnsWarning")

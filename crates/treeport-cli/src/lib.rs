@@ -16,6 +16,7 @@ mod rows;
 mod shards;
 mod solved;
 mod source;
+mod texts;
 
 use std::process::ExitCode;
 

@@ -197,6 +197,12 @@ pub enum Error {
         show_number(*value)
     )]
     BadLabel { label: usize, left: usize, right: usize, value: f64 },
+    #[error("there are no documents")]
+    NoDocuments,
+    #[error(
+        "{without} of {documents} documents have no word with a vector, such as document {id}, `{beginning}`; leave them out, or give more vectors"
+    )]
+    NoKnownWord { without: usize, documents: usize, id: String, beginning: Box<str> },
     #[error("{what}: there is nothing to learn from")]
     NothingToLearn { what: String },
     #[error("{}", bad_option(option, value, expected))]

@@ -68,6 +68,7 @@ pub mod progress;
 pub mod search;
 pub mod solve;
 pub mod space;
+pub mod texts;
 mod tools;
 pub mod tree;
 

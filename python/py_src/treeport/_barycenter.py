@@ -13,6 +13,7 @@ from ._clouds import Clouds, clouds_of
 from ._ground import coordinates
 from ._inputs import array_of, seed_of, threads_of
 from ._progress import bar
+from ._results import brief
 from ._types import ArrayLike, CloudsLike, Floats, Seed
 
 # Steps of Weiszfeld's iteration between two plans; later plans continue it.
@@ -39,6 +40,9 @@ class Barycenter(NamedTuple):
     value: float
     values: Floats
     converged: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def barycenter(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._clouds import Clouds, are_clouds, clouds_of
+from ._clouds import Clouds, are_clouds, clouds_of, with_ids
 from ._devices import check_for_device, engine_on, memory_errors
 from ._devices.scans import ScanEngine
 from ._ground import (
@@ -127,6 +127,7 @@ def emd_pairs(
         if plain and not (assume_metric or verbose):
             ground = points, geometry(metric, period)
             return _core.emd_pairs(ground, measures, pairs, threads, penalty=prices, order=order)[1]
+    measures = with_ids(measures, prices is not None)
     numbers = pairs_of(pairs, ids_of(measures))
 
     def check(rows: list[Any], balanced: bool) -> None:
@@ -303,6 +304,7 @@ def emd_pairwise(
            [3.]])
     """
     given = GroundInput(points, cost, graph, metric, weight, period)
+    A, B = (with_ids(one, penalty is not None) for one in (A, B))
     sets = [A] if B is None else [A, B]
 
     def check(rows: list[Any], balanced: bool) -> None:

@@ -14,7 +14,7 @@ from ._options import with_solve_options
 from ._problem import Problem
 from ._progress import bar
 from ._solution import Moves, Potentials
-from ._types import Accuracy, ArrayLike, Floats, GraphLike, Masses, PenaltyLike, Period
+from ._types import Accuracy, ArrayLike, Floats, GraphLike, Masses, PenaltyLike, Period, PlanLike
 
 
 class Certificate:
@@ -67,8 +67,8 @@ def certify(
     cost: Optional[ArrayLike] = None,
     points_b: Optional[ArrayLike] = None,
     *,
-    plan: Any = None,
-    potentials: Any = None,
+    plan: Optional[PlanLike] = None,
+    potentials: Optional[tuple[ArrayLike, ArrayLike]] = None,
     points: Optional[ArrayLike] = None,
     graph: Optional[GraphLike] = None,
     weight: Optional[str] = "weight",

@@ -436,16 +436,26 @@ def clouds_of(X: Any, empty: bool = False) -> Clouds:
     return X
 
 
+def with_ids(measures: Any, empty: bool) -> Any:
+    """Converts a dict of clouds to `Clouds`, which have its keys as IDs."""
+    is_dict = isinstance(measures, Mapping) and are_clouds(measures)
+    return Clouds(measures, empty=empty) if is_dict else measures
+
+
 def are_clouds(measures: Any) -> bool:
-    """Checks whether `measures` are `Clouds`, or a list of pairs or of arrays of points."""
+    """Checks whether `measures` are `Clouds`, or a list or a dict of pairs or of arrays of points."""
 
     def is_cloud(one: Any) -> bool:
         if isinstance(one, (list, tuple)):
             return len(one) == 2 and np.ndim(one[1]) > 0
-        return isinstance(one, np.ndarray) and one.ndim == 2 and one.dtype != object
+        if isinstance(one, np.ndarray):
+            return one.ndim == 2 and one.dtype != object
+        return hasattr(one, "columns") and len(getattr(one, "shape", ())) == 2
 
     if isinstance(measures, Clouds):
         return True
+    if isinstance(measures, Mapping):
+        measures = list(measures.values())
     if not isinstance(measures, (list, tuple)) or not all(is_cloud(one) for one in measures):
         return False
     refuse_events(measures)

@@ -13,7 +13,7 @@ from ._ground import with_metrics
 from ._inputs import seed_of, threads_of
 from ._progress import bar
 from ._tree_over_clouds import rows_of_fit
-from ._types import AnyMeasures, ArrayLike, GraphLike, Path, Period, Seed
+from ._types import AnyMeasures, ArrayLike, DataFrame, GraphLike, Path, Period, Seed
 
 _COLUMNS = (
     ("method", "front"),
@@ -47,7 +47,7 @@ class Comparison:
         rows = [[value for part in row for value in part] for row in raw.rows()]
         self.rows: list[dict[str, Any]] = [dict(zip(names, row)) for row in rows]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """Returns the rows as a pandas DataFrame, indexed by method."""
         try:
             import pandas

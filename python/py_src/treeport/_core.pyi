@@ -21,6 +21,7 @@ __all__ = [
     "Measures",
     "Model",
     "Space",
+    "WordTable",
     "__commit__",
     "__version__",
     "calibration",
@@ -37,7 +38,9 @@ __all__ = [
     "format_of",
     "lost_in_single",
     "methods",
+    "plan_lengths",
     "point_metrics",
+    "read_word_vectors",
     "sample_pairs",
     "set_memory_limit",
     "sinkhorn",
@@ -152,6 +155,40 @@ class Measures:
     def __len__(self) -> int: ...
     @property
     def points(self) -> int: ...
+
+@final
+class WordTable:
+    @staticmethod
+    def count(
+        documents: list[Any], stop_words: Union[str, list[str], None], ids: Optional[list[str]]
+    ) -> WordTable: ...
+    @staticmethod
+    def read(path: str, stop_words: Union[str, list[str], None]) -> WordTable: ...
+    @staticmethod
+    def of(
+        words: list[str],
+        start: _Integers,
+        indices: _Integers,
+        counts: _Floats,
+        masses: _Floats,
+        ids: Optional[list[str]],
+    ) -> WordTable: ...
+    def weigh(
+        self, weights: str, collection: Optional[tuple[Measures, list[str]]] = None
+    ) -> None: ...
+    def texts(
+        self, known: dict[str, int]
+    ) -> tuple[
+        list[str],
+        tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats, int],
+        list[tuple[str, int]],
+        float,
+        Optional[str],
+    ]: ...
+    @property
+    def words(self) -> list[str]: ...
+    @property
+    def ids(self) -> Optional[list[str]]: ...
 
 @final
 class Clouds:
@@ -617,7 +654,18 @@ def emd_pairs(
     prepare: bool = False,
     report: _Report = None,
 ) -> tuple[Optional[_Floats], _Floats]: ...
+def plan_lengths(
+    ground: Ground,
+    measures: Measures,
+    pairs: _Integers,
+    threads: int,
+    bins: int,
+    report: _Report = None,
+) -> _Floats: ...
 def write_text(path: str, text: str) -> None: ...
+def read_word_vectors(
+    path: str, words: Optional[set[str]], report: _Report = None
+) -> tuple[list[str], npt.NDArray[np.float32], int]: ...
 def format_of(path: str, clouds: bool = False) -> tuple[str, bool]: ...
 def check_copy(bytes: int) -> None: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...

@@ -11,7 +11,7 @@ from . import _core
 from ._ground import GroundInput, geometry
 from ._inputs import array_of
 from ._problem import Problem, no_masses
-from ._types import Floats
+from ._types import ArrayLike, Axes, Floats
 
 Spacing = Union[float, Sequence[float]]
 
@@ -90,8 +90,13 @@ def _image(given: Any, name: str) -> Floats:
 
 
 def plot_displacement(
-    grid: Grid, moves: Any, ax: Any = None, *, image: Any = None, step: Optional[int] = None
-) -> Any:
+    grid: Grid,
+    moves: Any,
+    ax: Optional[Axes] = None,
+    *,
+    image: Optional[ArrayLike] = None,
+    step: Optional[int] = None,
+) -> Axes:
     """Draws the displacement field of an image as arrows."""
     import matplotlib.pyplot as plt
 
@@ -107,7 +112,7 @@ def plot_displacement(
     half_high, half_wide = 0.5 * grid.spacing
     extent = (-half_wide, wide - half_wide, high - half_high, -half_high)
     if image is not None:
-        ax.imshow(image, extent=extent, cmap="gray")
+        ax.imshow(np.asarray(image), extent=extent, cmap="gray")
     ax.quiver(
         *np.meshgrid(columns, rows),
         field[..., 1],

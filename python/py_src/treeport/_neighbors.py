@@ -32,7 +32,7 @@ from ._inputs import (
     threads_of,
 )
 from ._progress import bar
-from ._types import Accuracy, AnyMeasures, ArrayLike, GraphLike, Integers, Path, Period
+from ._types import Accuracy, AnyMeasures, ArrayLike, GraphLike, Integers, Neighbors, Path, Period
 
 
 @with_metrics
@@ -247,7 +247,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return_bounds: bool = False,
         return_names: bool = False,
         time: Optional[float] = None,
-    ) -> Any:
+    ) -> Neighbors:
         """Finds the nearest measures of every query, the nearest first; lower numbers break ties.
 
         Parameters

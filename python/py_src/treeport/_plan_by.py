@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._results import framed
-from ._types import Floats, Path
+from ._types import DataFrame, Floats, Path
 
 # Side of a cell, width of a letter, and largest number of rows or columns of the picture.
 _CELL, _LETTER, _MOST = 34, 7, 60
@@ -50,7 +50,7 @@ class PlanBy:
         self._mass, self._cost, self._names = mass, cost, (sources, targets)
 
     @property
-    def table(self) -> Any:
+    def table(self) -> DataFrame:
         """One row for each pair of groups with mass: source, target, mass, cost, and cost for a
         unit of mass (`distance`); the largest cost first."""
         import pandas

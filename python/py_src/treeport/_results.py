@@ -22,6 +22,21 @@ def framed(distances: Any, left: Any, right: Any) -> Any:
     return pandas.DataFrame(distances, index=left, columns=right)
 
 
+def brief(result: Any) -> str:
+    """Returns a representation of a dataclass or named tuple with the shapes of its arrays."""
+
+    def shown(value: Any) -> str:
+        if shape := getattr(value, "shape", None):
+            return f"<{' × '.join(map(str, shape))}>"
+        if hasattr(value, "_fields"):
+            return brief(value)
+        return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+    fields = getattr(result, "_fields", None) or result.__dataclass_fields__
+    parts = (f"{name}={shown(getattr(result, name))}" for name in fields)
+    return f"{type(result).__name__}({', '.join(parts)})"
+
+
 def moves_matrix(moves: Any, shape: tuple[int, int]) -> sparse.csr_array:
     """Converts a list of moves to a sparse matrix."""
     left, right, mass = moves

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._inputs import ids_of, texts
-from ._types import Distances, Floats, Integers
+from ._types import DistanceMatrix, Distances, Floats, Integers
 
 
 def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floats, list[str]]:
@@ -74,7 +74,7 @@ def _called(node: Any) -> str:
     return f"the node with the tips {', '.join(tips[:3])}{', …' if len(tips) > 3 else ''}"
 
 
-def to_skbio(distances: Distances) -> Any:
+def to_skbio(distances: Distances) -> DistanceMatrix:
     """Converts a table of all distances to a `DistanceMatrix` of scikit-bio.
 
     Parameters

@@ -15,7 +15,7 @@ from ._plan_by import PlanBy, labels_of_points
 from ._results import moves as moves_table
 from ._results import moves_matrix
 from ._statistics.permutations import numbered
-from ._types import Floats
+from ._types import ArrayLike, Axes, Floats, PlanTable
 from ._types import GroupLabels as PointLabels
 
 Plan = Union[bool, Literal["table"]]
@@ -120,7 +120,7 @@ class Solution:
         return self.moves.matrix()
 
     @cached_property
-    def plan_table(self) -> Any:
+    def plan_table(self) -> PlanTable:
         """The plan as a DataFrame of source, target and mass, the largest mass first.
 
         Points are numbers, or names if they have any. Without pandas it is a list of tuples."""
@@ -212,7 +212,13 @@ class Solution:
         field: Floats = self._image().displacement(self.moves)
         return field
 
-    def plot_displacement(self, ax: Any = None, *, image: Any = None, step: Any = None) -> Any:
+    def plot_displacement(
+        self,
+        ax: Optional[Axes] = None,
+        *,
+        image: Optional[ArrayLike] = None,
+        step: Optional[int] = None,
+    ) -> Axes:
         """Draws `displacement` of every `step`-th pixel as arrows, over an `image` if given.
 
         It needs matplotlib, and returns the axes."""

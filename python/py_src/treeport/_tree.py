@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,17 @@ from ._inputs import ids_of, names_of_labels, threads_of
 from ._model import Model
 from ._results import framed
 from ._skbio import arrays_of
-from ._types import ArrayLike, Distances, Floats, GraphLike, Integers, MeasuresLike, Period
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._types import (
+    ArrayLike,
+    Axes,
+    Distances,
+    Floats,
+    GraphLike,
+    Integers,
+    MeasuresLike,
+    Period,
+    TreeNode,
+)
 
 
 class Tree(Model):
@@ -88,7 +95,7 @@ class Tree(Model):
         return cls._of(_core.Model.from_newick(text, names))
 
     @classmethod
-    def from_skbio(cls, node: Any, names: Optional[Sequence[str]] = None) -> Tree:
+    def from_skbio(cls, node: TreeNode, names: Optional[Sequence[str]] = None) -> Tree:
         """Converts a `TreeNode` of scikit-bio.
 
         Parameters

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from pandas import DataFrame as DataFrame
+    from skbio import DistanceMatrix as DistanceMatrix
+    from skbio import TreeNode as TreeNode
+
     from ._clouds import Clouds
     from ._inputs import Measures
+    from ._texts.documents import Texts
+else:  # packages that need not be installed
+    Axes = DataFrame = DistanceMatrix = TreeNode = Any
 
 
 class Table(Protocol):
@@ -29,6 +38,26 @@ class Network(Protocol):
         """Whether edges have a direction."""
 
 
+class KeyedVectors(Protocol):
+    """Word vectors of gensim."""
+
+    key_to_index: Mapping[str, int]
+    vectors: Any
+
+
+class Vectorizer(Protocol):
+    """A vectorizer of scikit-learn, such as `CountVectorizer`."""
+
+    def transform(self, documents: Any) -> Any:
+        """Returns the counts of known words."""
+
+    def fit_transform(self, documents: Any) -> Any:
+        """Learns the words and returns their counts."""
+
+    def get_feature_names_out(self) -> Any:
+        """Returns the words."""
+
+
 class Progress(Protocol):
     """Progress callback of the compiled half."""
 
@@ -44,7 +73,7 @@ ArrayLike = Union[npt.ArrayLike, Table]
 #: Masses at the points: an array, or ``{name: mass}``.
 Masses = Union[ArrayLike, Mapping[Any, float]]
 #: One measure per row, or one ``{name: mass}`` per measure.
-MeasuresLike = Union[ArrayLike, Sequence[Mapping[Any, float]], "Measures"]
+MeasuresLike = Union[ArrayLike, Sequence[Mapping[Any, float]], "Measures", "Texts"]
 #: Measures with points of their own, by number or ID.
 CloudsLike = Union["Clouds", Sequence[Any], Mapping[Any, Any], Table]
 AnyMeasures = Union[MeasuresLike, CloudsLike]
@@ -61,8 +90,20 @@ Accuracy = Union[str, float]
 Labels = Sequence[Any]
 #: A label for each row, in order, or by ID.
 GroupLabels = Union[Labels, Mapping[Any, Any], npt.ArrayLike, Table]
+#: Vectors by word.
+WordVectors = Union[Mapping[str, npt.ArrayLike], Table, KeyedVectors, "Texts", Path]
+#: Texts or lists of words, by number or ID, or a folder or file of texts.
+Documents = Union[
+    Sequence[str], Sequence[Sequence[str]], Mapping[Any, Any], Table, "os.PathLike[str]"
+]
 Seed = Union[int, np.random.Generator, np.random.RandomState, None]
-#: A sparse array, or a table of source, target and mass.
-PlanOrTable = Any
+#: A table of source, target and mass, or without pandas a list of these.
+PlanTable = Union[DataFrame, list[tuple[Any, Any, float]]]
+#: A sparse array, or a table.
+PlanOrTable = Union[sparse.csr_array, PlanTable]
+#: A plan of any solver: an array, a sparse matrix, or a table of source, target and mass.
+PlanLike = Union[ArrayLike, Sequence[tuple[Any, Any, float]]]
 #: An array; a DataFrame if rows have IDs, or `Bounds` if these are requested.
-Distances = Union[Floats, Any]
+Distances = Union[Floats, DataFrame]
+#: Numbers of neighbors, or distances and numbers, and what else was asked for.
+Neighbors = Union[Integers, tuple[npt.NDArray[Any], ...]]

@@ -201,7 +201,7 @@ def emd_pairwise(
     device: Optional[str] = None,
     chunks: Chunks = None,
     n_jobs: int = 1,
-) -> Any:
+) -> Union[da.Array, Bounds]:
     """Computes exact transport costs like `treeport.emd_pairwise`, in blocks on a cluster.
 
     A task reads two blocks and computes one block of costs. With a device, every worker uses the

@@ -9,12 +9,13 @@ use clap::Args;
 use serde_json::json;
 use treeport::memory;
 use treeport::search::{IndexFile, MeasureSet};
-use treeport::{Clouds, Index, IndexOptions, Measures, PointMetric};
+use treeport::{Clouds, Geometry, GroundMetric, Index, IndexOptions, Measures, PointMetric};
 
 use crate::args::{CloudArgs, GroundArgs, MeasureArgs};
 use crate::input::{self, PointSet};
 use crate::output::{self, Output};
 use crate::progress::watched;
+use crate::texts::TextArgs;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -22,6 +23,7 @@ Examples:
   treeport index --graph roads.csv --measures M.npz --normalize -o M.index
   treeport nearest docs.index --queries new.npz -k 5
   treeport index docs.index --add more.npz --measure-names more.txt --remove 3,7 -o docs.index
+  treeport index --texts news/ --vectors glove.6B.100d.txt -o news.index
   treeport index --clouds jets.csv --normalize -o jets.index
   treeport index jets.index --clouds more.csv --normalize -o jets.index
 
@@ -36,11 +38,11 @@ After Ctrl-C no new file is written, and an existing file is unchanged. `--quiet
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
 #[command(mut_arg("measures", |arg| {
-    arg.required_unless_present_any(["index", "clouds"]).visible_alias("add")
+    arg.required_unless_present_any(["index", "clouds", "texts"]).visible_alias("add")
 }))]
 pub(crate) struct IndexArgs {
     /// An existing index, in place of a ground metric: add measures to it, or remove some.
-    #[arg(value_name = "INDEX", required_unless_present = "MetricSource")]
+    #[arg(value_name = "INDEX", required_unless_present_any = ["MetricSource", "texts"])]
     #[arg(conflicts_with_all = ["points", "matrix", "graph", "metric", "period", "assume_metric"])]
     #[arg(conflicts_with_all = ["names", "keep", "penalty"])]
     index: Option<PathBuf>,
@@ -48,6 +50,12 @@ pub(crate) struct IndexArgs {
     ground: GroundArgs,
     #[command(flatten)]
     measures: MeasureArgs,
+    #[command(flatten)]
+    texts: TextArgs,
+    /// Vectors of the words of texts: GloVe, word2vec (text or binary) or fastText (.vec), gzip or not.
+    #[arg(long, value_name = "FILE", help_heading = "Texts", group = "MetricSource")]
+    #[arg(requires = "texts", conflicts_with_all = ["names", "assume_metric"])]
+    vectors: Option<PathBuf>,
     #[command(flatten)]
     clouds: CloudArgs,
     /// Totals of clouds may differ: each unit of mass that is not moved costs this much.
@@ -91,23 +99,48 @@ fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
     if let Some(path) = &args.clouds.clouds {
         return build_of_clouds(args, path, output);
     }
-    let (metric, point_names) = input::named_metric(&args.ground)?;
-    let measures =
-        args.measures.read(PointSet::of(metric.points(), point_names.as_ref()), output)?;
-    let path = args.measures.path()?;
-    Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
+    let (metric, point_names, measures) = read(args, output)?;
     let measures = named(args, measures)?;
     let options = IndexOptions { memory: args.keep, ..IndexOptions::default() };
     let index = watched(output, |progress| Index::new(&metric, &measures, &options, progress))?;
     Ok(IndexFile { index, point_names })
 }
 
+/// Reads a ground metric, the names of its points, and the measures.
+fn read(
+    args: &IndexArgs,
+    output: &Output,
+) -> Result<(GroundMetric, Option<Vec<String>>, Measures)> {
+    if let (Some(texts), vectors) = (&args.texts.texts, &args.vectors) {
+        let missing = "the words of `--texts` need `--vectors`, or an INDEX to add the texts to";
+        let vectors = vectors.as_deref().context(missing)?;
+        let (metric, words, measures) =
+            args.texts.with_vectors(texts, vectors, geometry(args), output)?;
+        return Ok((metric, Some(words), measures));
+    }
+    if args.vectors.is_some() {
+        bail!(
+            "`--vectors` are for the words of `--texts`; `--points` has vectors for `--measures`"
+        );
+    }
+    let (metric, point_names) = input::named_metric(&args.ground)?;
+    let measures =
+        args.measures.read(PointSet::of(metric.points(), point_names.as_ref()), output)?;
+    let path = args.measures.path()?;
+    Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
+    Ok((metric, point_names, measures))
+}
+
+/// Returns the distance between points that have coordinates.
+fn geometry(args: &IndexArgs) -> Geometry {
+    let kind = args.ground.metric.metric.unwrap_or(PointMetric::Euclidean);
+    kind.with_optional_period(args.ground.metric.period.clone())
+}
+
 fn build_of_clouds(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     let clouds = read_clouds(args, path, args.penalty.is_some())?;
     let said = |error: anyhow::Error| input::of_clouds(error, &clouds, path);
-    let kind = args.ground.metric.metric.unwrap_or(PointMetric::Euclidean);
-    let geometry = kind.with_optional_period(args.ground.metric.period.clone());
-    let ground = clouds.ground(geometry).map_err(|error| said(error.into()))?;
+    let ground = clouds.ground(geometry(args)).map_err(|error| said(error.into()))?;
     let options =
         IndexOptions { memory: args.keep, penalty: args.penalty, ..IndexOptions::default() };
     let build =
@@ -140,13 +173,17 @@ fn named(args: &IndexArgs, measures: Measures) -> Result<Measures> {
 
 /// Removes measures from an index and adds others.
 fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
-    let from = args.measures.measures.as_ref().or(args.clouds.clouds.as_ref());
+    let given = [&args.measures.measures, &args.texts.texts, &args.clouds.clouds];
+    let from = given.into_iter().flatten().next();
     if from.is_none() && args.remove.is_empty() {
         bail!("there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
     }
     let mut file = input::index(path)?;
     if args.clouds.clouds.is_some() && !file.index.is_of_clouds() {
         bail!("{}: it holds measures on shared points; add some with `--add`", input::name(path));
+    }
+    if args.texts.texts.is_some() && file.index.is_of_clouds() {
+        bail!("{}: it holds clouds; add some with `--clouds`", input::name(path));
     }
     let removed = file.index.numbers_of(&args.remove).and_then(|n| file.index.remove(&n));
     removed.with_context(|| input::name(path))?;
@@ -158,8 +195,12 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
         clouds = read_clouds(args, from, index.is_relaxed())?;
         (&clouds).into()
     } else {
-        let space = PointSet::of(index.metric().points(), file.point_names.as_ref());
-        let more = args.measures.read(space, output)?;
+        let more = if args.texts.texts.is_some() {
+            args.texts.on_words(from, &file, path, output)?
+        } else {
+            let space = PointSet::of(index.metric().points(), file.point_names.as_ref());
+            args.measures.read(space, output)?
+        };
         Measures::check_all_balanced(&[&more, index.measures()]).with_context(both)?;
         measures = named(args, more)?;
         (&measures).into()

@@ -24,6 +24,7 @@ mod signals;
 #[cfg(unix)]
 mod skipped;
 mod tables;
+mod texts;
 mod unifrac;
 
 /// The binary that a [`folder::Folder`] runs.

@@ -28,7 +28,9 @@ pub mod npz;
 mod space;
 pub mod table;
 pub mod text;
+mod texts;
 mod tree;
+pub mod word_vectors;
 
 pub use clouds::CloudOptions;
 pub use model_file::ModelFile;

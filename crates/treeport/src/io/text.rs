@@ -86,8 +86,7 @@ impl<'a> Cells<'a> {
     /// Finds the first row and, unless given, the separator.
     pub(super) fn new(reader: impl Read + 'a, separator: Option<u8>) -> Result<Self> {
         let broken = |error| read_error(error, "line 1");
-        let long =
-            CheckedLines { reader: inflated(reader).map_err(broken)?, line: 0, checked: LONG };
+        let long = CheckedLines::new(inflated(reader).map_err(broken)?);
         let mut reader = BufReader::new(long);
         let (mut line, mut comment, mut skipped) = (Vec::new(), None, 0);
         loop {
@@ -210,12 +209,18 @@ fn read_error(error: io::Error, place: &str) -> Error {
 }
 
 /// A reader that checks the memory for long lines while they grow.
-struct CheckedLines<R> {
+pub(super) struct CheckedLines<R> {
     reader: R,
     /// Bytes since the last line end.
     line: u64,
     /// The length that is known to fit.
     checked: u64,
+}
+
+impl<R> CheckedLines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader, line: 0, checked: LONG }
+    }
 }
 
 impl<R: Read> Read for CheckedLines<R> {

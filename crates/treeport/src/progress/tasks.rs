@@ -26,3 +26,7 @@ pub const PLACING: &str = "placing new points";
 pub const BARYCENTER: &str = "barycenter";
 /// Calibrating levels of accuracy by labels; counts labels, once for each level.
 pub const CALIBRATING: &str = "calibrating";
+/// Reading word vectors; counts bytes of the file.
+pub const READING_VECTORS: &str = "word vectors";
+/// Counting the words of documents; counts documents.
+pub const READING_TEXTS: &str = "texts";

@@ -69,15 +69,17 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
         masses = masses[0]
     if masses.ndim != 1:
         raise ValueError(
-            f"a measure is one row of masses, not an array of shape {masses.shape}{_of_events(masses)}"
+            f"a measure is one row of masses, not an array of shape {masses.shape}{_of_rows(masses)}"
         )
     return masses
 
 
-def _of_events(masses: Any) -> str:
-    """Returns a hint for rows of (pT, y, phi), the format of particles in jet physics."""
-    if masses.ndim != 2 or masses.shape[1] != 3:
+def _of_rows(masses: Any) -> str:
+    """Returns a hint for rows of points, or of (pT, y, phi), the format of particles in physics."""
+    if masses.ndim != 2:
         return ""
+    if masses.shape[1] != 3:
+        return "; rows that are points, of equal masses: `emd(None, None, x, y)`"
     return (
         "; rows of (pT, y, phi) are masses with points: `emd(x[:, 0], y[:, 0], x[:, 1:], y[:, 1:])`"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .._inputs import seed_of
 from .._inputs._long_table import is_frame
 from .._inputs.pandas import what_it_holds
-from .._types import Floats, Seed, Table
+from .._types import Axes, DataFrame, Floats, Labels, Seed, Table
 from .permutations import Stopping
 
 # Largest number of entries of a batch of permutations, and relative rounding error of a distance.
@@ -23,11 +22,11 @@ def feature_drift(
     before: Table,
     after: Table,
     *,
-    columns: Optional[Sequence[Any]] = None,
+    columns: Optional[Labels] = None,
     n_resamples: Optional[int] = None,
     stop_above: Optional[float] = 0.05,
     random_state: Seed = 0,
-) -> Any:
+) -> DataFrame:
     """Compares every column of two tables: how far has its distribution moved, and is it chance?
 
     Parameters
@@ -95,7 +94,7 @@ def feature_drift(
     return frame.sort_values("drift", ascending=False, kind="stable")
 
 
-def plot_drift(drift: Any, ax: Any = None, *, most: int = 40) -> Any:
+def plot_drift(drift: DataFrame, ax: Optional[Axes] = None, *, most: int = 40) -> Axes:
     """Draws the result of `feature_drift`: a bar a column, dark where it is more than chance.
 
     Parameters

@@ -14,6 +14,7 @@ from .._clouds import are_clouds
 from .._distances import checked_table
 from .._ground import with_metrics
 from .._inputs import ids_of, seed_of
+from .._results import brief
 from .._types import CloudsLike, Distances, Floats, GroupLabels, Integers, Period, Seed
 from .permutations import Stopping, numbered, permuted, strata_of
 
@@ -21,7 +22,7 @@ from .permutations import Stopping, numbered, permuted, strata_of
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupTestResult:
     """The result of `group_test`.
 
@@ -50,6 +51,9 @@ class GroupTestResult:
     spread: dict[Any, float]
     null_distribution: Floats
     spread_null_distribution: Floats
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @with_metrics
@@ -114,7 +118,12 @@ def group_test(
     (0.001, True)
     """
     stopping = Stopping.of(n_resamples, None)
-    if are_clouds(distances) or isinstance(distances, Mapping):
+    if _has_texts(distances):
+        raise ValueError(
+            "distances are a square table or Clouds, and this is a table with columns of text; `Clouds(frame, "
+            'groupby="patient", columns=[…])` makes one cloud of each patient'
+        )
+    if are_clouds(distances):
         distances = emd_pairwise(
             distances, metric=metric, period=period, n_jobs=n_jobs, verbose=verbose
         )
@@ -162,6 +171,11 @@ def group_test(
     )
 
 
+def _has_texts(table: Any) -> bool:
+    """Checks whether a table is a frame with columns other than numbers."""
+    return any(getattr(kind, "kind", "f") not in "iufb" for kind in getattr(table, "dtypes", ()))
+
+
 def ids_of_table(distances: Any) -> Any:
     """Returns the IDs of a table of distances, also of a `DistanceMatrix` of scikit-bio."""
     own = getattr(distances, "ids", None)
@@ -180,7 +194,10 @@ def in_order(labels: Any, ids: Any, size: int, what: str) -> list[Any]:
             known = set(index)
             absent = [one for one in ids if one not in known]
             if absent:
-                raise ValueError(f"{what} have no entry for {absent[0]}")
+                raise ValueError(
+                    f"{what} have no entry for {absent[0]}; give one for each, such as "
+                    '`frame.groupby("patient")["group"].first()`'
+                )
             if len(known) < len(index):
                 raise ValueError(f"{what} have two entries for one ID; give them in order")
             return [labels[one] for one in ids]

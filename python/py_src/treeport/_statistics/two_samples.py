@@ -24,6 +24,7 @@ from .._inputs import (
     width,
 )
 from .._progress import bar
+from .._results import brief
 from .._solution import Bounds
 from .._types import Floats, Integers, Labels, Period, SampleLike, Seed
 from .permutations import Stopping, permuted, strata_of
@@ -37,7 +38,7 @@ _ROUNDING = 1e-9
 _Splits = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TwoSampleResult:
     """The result of `two_sample_test`.
 
@@ -64,6 +65,9 @@ class TwoSampleResult:
     null_bounds: Bounds
     n_resamples: int
     stopped: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @with_metrics

@@ -17,6 +17,7 @@ from .._neighbors import WassersteinNeighbors
 from .._statistics.groups import in_order
 from .._statistics.permutations import numbered
 from .._types import ArrayLike, Floats, GroupLabels, Integers, MeasuresLike, Seed
+from .documents import Texts
 
 EXACT = "exact transport"
 
@@ -52,7 +53,7 @@ def compare_neighbors(
     measures: MeasuresLike,
     y: GroupLabels,
     *,
-    points: ArrayLike,
+    points: Optional[ArrayLike] = None,
     n_neighbors: int = 5,
     random_state: Seed = 0,
     n_jobs: Optional[int] = None,
@@ -66,12 +67,11 @@ def compare_neighbors(
 
     Parameters
     ----------
-    measures : array-like, sparse or Measures of shape (n_measures, n_points)
-        Such as `Texts.measures`.
+    measures : Texts, or array-like, sparse or Measures of shape (n_measures, n_points)
     y : sequence of length n_measures, Series or dict
         The class of each measure.
     points : array-like of shape (n_points, n_dimensions)
-        Such as `Texts.points`.
+        `Texts` have their own.
     n_neighbors : int
         The number of neighbors that vote; of equally frequent classes the one with the nearest
         neighbor wins.
@@ -97,6 +97,11 @@ def compare_neighbors(
     """
     from sklearn.feature_extraction.text import TfidfTransformer  # imports take a second
 
+    if isinstance(measures, Texts):
+        points = measures.points if points is None else points
+        measures = measures.measures
+    if points is None:
+        raise TypeError("give the `points` of the measures, or `Texts`, which have them")
     rows = measures if isinstance(measures, Measures) else Measures(measures)
     n = rows.shape[0]
     if n <= n_neighbors:

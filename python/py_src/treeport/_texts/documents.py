@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,11 @@ from typing import Any, Optional, Union
 import numpy as np
 from scipy import sparse
 
-from .._inputs import Measures, NamedTable, outside
+from .. import _core
+from .._inputs import Measures, NamedTable, measures_of, outside
 from .._inputs import texts as as_text
-from .._types import Floats
-
-# Share of words without a vector above which a warning says so.
-_MANY = 0.2
+from .._types import DataFrame, Documents, Floats, Vectorizer, WordVectors
+from .vectors import read_word_vectors
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class Texts:
     """
 
     measures: Measures
-    points: Any
+    points: DataFrame
     unknown: dict[str, int]
     known_share: float
 
@@ -48,21 +48,25 @@ class Texts:
 
 
 def texts(
-    documents: Any,
-    vectors: Any,
+    documents: Documents,
+    vectors: WordVectors,
     *,
     stop_words: Union[str, Sequence[str], None] = "english",
     weights: str = "counts",
-    vectorizer: Any = None,
+    vectorizer: Optional[Vectorizer] = None,
 ) -> Texts:
     """Converts documents to measures on words, with the vectors of the words as points.
 
     Parameters
     ----------
-    documents : sequence of str or of lists of str, dict or Series
-        Texts, or lists of words. A dict or a Series has the IDs of the documents.
-    vectors : DataFrame, dict or gensim's KeyedVectors
-        The vectors of words, such as a result of `read_word_vectors`.
+    documents : sequence of str or of lists of str, dict, Series or Path
+        Texts, or lists of words. A dict or a Series has the IDs of the documents. A `pathlib.Path`
+        is a folder with a file for each document, or a file with a line for each, as for
+        ``treeport index --texts``.
+    vectors : path, DataFrame, dict, gensim's KeyedVectors or Texts
+        The vectors of words: a file that `read_word_vectors` reads, of which only the words of the
+        documents are kept, or its result. For queries, give the texts that are searched: the
+        queries get their words, and with ``weights="tfidf"`` the rarity of the words among them.
     stop_words : "english", list of str or None
         Words to leave out.
     weights : {"counts", "tfidf"}
@@ -74,9 +78,9 @@ def texts(
     Returns
     -------
     texts : Texts
-        With `measures`, `points` and `unknown`. Words without a vector are left out and counted; if
-        there are many, a warning says so. For queries to an index or a tree, give the `points` of
-        its texts as `vectors`.
+        With `measures`, `points` and `unknown`. It can be given in place of both its measures and
+        its points. Words without a vector are left out and counted; if
+        there are many, a warning says so.
 
     Raises
     ------
@@ -90,44 +94,70 @@ def texts(
     >>> found = tp.texts(["The cat and the dog", "A dog, a dog!", "My car"], vectors)
     >>> found
     Texts(n_documents=3, n_words=3, dim=2, unknown=0 words, 0.0% of the text)
-    >>> tp.emd_pairwise(found.measures, points=found.points).round(2)
+    >>> tp.emd_pairwise(found, points=found).round(2)
     array([[0.  , 0.5 , 6.74],
            [0.5 , 0.  , 6.4 ],
            [6.74, 6.4 , 0.  ]])
     """
-    ids, given = _documents(documents)
+    ids, table = _counted(documents, stop_words, vectorizer)
+    if isinstance(vectors, (str, os.PathLike)):
+        vectors = read_word_vectors(vectors, table.words)
     words, points = _vectors(vectors)
-    if weights not in ("counts", "tfidf"):
-        raise ValueError(f'weights is {weights!r}; it must be "counts" or "tfidf"')
-    own = _vectorizer(given, stop_words, weights) if vectorizer is None else vectorizer
-    table = sparse.csr_array(own.transform(given) if _is_fitted(own) else own.fit_transform(given))
-    table = table.astype(np.float64)
-    vocabulary = own.get_feature_names_out().tolist()
+    if vectorizer is None:
+        of = (measures_of(vectors.measures), words) if isinstance(vectors, Texts) else None
+        table.weigh(weights, of)
     place = {word: at for at, word in enumerate(words)}
-    columns = np.array([at for at, word in enumerate(vocabulary) if word in place], dtype=np.int64)
-    present = np.asarray((table != 0).sum(axis=0)).ravel() > 0
-    columns = columns[present[columns]]
-    unknown, share = _unknown(own, table, vocabulary, place)
-    masses = sparse.csr_array(table[:, columns])
-    _check_documents(masses, ids, given)
-    if share < 1 - _MANY:
-        some = ", ".join(list(unknown)[:5])
-        warnings.warn(
-            f"{1 - share:.0%} of the text has no vector, such as {some}; these words are left out",
-            UserWarning,
-            stacklevel=outside(),
-        )
-    masses = sparse.csr_array(masses.multiply(1 / masses.sum(axis=1)[:, np.newaxis]))
-    names = [vocabulary[at] for at in columns]
+    names, rows, unknown, share, warning = table.texts(place)
+    if warning is not None:
+        warnings.warn(warning, UserWarning, stacklevel=outside())
+    start, indices, masses, _ = rows
+    matrix = sparse.csr_array((masses, indices, start), shape=(len(start) - 1, len(names)))
     # Words that a text does not have are no missing columns.
-    measures = Measures(NamedTable(lambda: masses, ids, names, mentioned=True))
-    return Texts(measures, _frame(points[[place[name] for name in names]], names), unknown, share)
+    measures = Measures(NamedTable(lambda: matrix, ids, names, mentioned=True))
+    return Texts(
+        measures, _frame(points[[place[name] for name in names]], names), dict(unknown), share
+    )
+
+
+def _counted(
+    documents: Documents,
+    stop_words: Union[str, Sequence[str], None],
+    vectorizer: Optional[Vectorizer],
+) -> tuple[Optional[list[Any]], _core.WordTable]:
+    """Returns the IDs and the counts of words."""
+    stop = stop_words if stop_words is None or isinstance(stop_words, str) else list(stop_words)
+    if isinstance(documents, os.PathLike):
+        if vectorizer is not None:
+            raise TypeError("a vectorizer splits texts, not files; read them first")
+        read = _core.WordTable.read(os.fspath(documents), stop)
+        return read.ids, read
+    ids, given = _documents(documents)
+    named = None if ids is None else as_text(ids)
+    if vectorizer is None:
+        return ids, _core.WordTable.count(given, stop, named)
+    is_fitted = hasattr(vectorizer, "vocabulary_")
+    found = vectorizer.transform(given) if is_fitted else vectorizer.fit_transform(given)
+    table = sparse.csr_array(found, dtype=np.float64)
+    start, indices = table.indptr.astype(np.int64), table.indices.astype(np.int64)
+    counts = _counts(vectorizer, table)
+    names = vectorizer.get_feature_names_out().tolist()
+    return ids, _core.WordTable.of(names, start, indices, counts, table.data, named)
+
+
+def _counts(vectorizer: Any, table: Any) -> Floats:
+    """Returns how often words occur, or 1 for each where a vectorizer has no counts any more."""
+    is_counts = getattr(vectorizer, "norm", None) is None
+    if not is_counts or getattr(vectorizer, "sublinear_tf", False):
+        return np.asarray(table.data != 0, np.float64)
+    has_idf = getattr(vectorizer, "use_idf", False)
+    rarity = vectorizer.idf_[table.indices] if has_idf else 1.0
+    return np.asarray(np.rint(table.data / rarity), np.float64)
 
 
 def _documents(documents: Any) -> tuple[Optional[list[Any]], list[Any]]:
     """Returns IDs and texts or lists of words."""
     if isinstance(documents, (str, bytes)):
-        raise TypeError("documents is one text; give a list of them")
+        raise TypeError("documents is one text; give a list of them, or a `pathlib.Path`")
     ids = None
     if isinstance(documents, Mapping):
         ids, given = list(documents), list(documents.values())
@@ -155,6 +185,8 @@ def _documents(documents: Any) -> tuple[Optional[list[Any]], list[Any]]:
 
 def _vectors(vectors: Any) -> tuple[list[str], Floats]:
     """Returns words and their coordinates."""
+    if isinstance(vectors, Texts):
+        vectors = vectors.points
     if hasattr(vectors, "key_to_index") and hasattr(vectors, "vectors"):  # of gensim
         keys: Any = vectors.key_to_index
         array = np.asarray(vectors.vectors, dtype=np.float64)[[keys[word] for word in keys]]
@@ -166,70 +198,10 @@ def _vectors(vectors: Any) -> tuple[list[str], Floats]:
         return list(vectors), np.array(list(vectors.values()), dtype=np.float64)
     if not hasattr(vectors, "index") or not hasattr(vectors, "columns"):
         raise TypeError(
-            "vectors are a DataFrame with words as index, a dict, or gensim's KeyedVectors, "
-            f"not {type(vectors).__name__}; `read_word_vectors` reads files"
+            "vectors are a path, a DataFrame with words as index, a dict, or gensim's KeyedVectors, "
+            f"not {type(vectors).__name__}"
         )
     return as_text(vectors.index), np.asarray(vectors, dtype=np.float64)
-
-
-def _vectorizer(given: list[Any], stop_words: Any, weights: str) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
-    options: dict[str, Any] = {"stop_words": stop_words}
-    if not isinstance(given[0], str):
-        stop = set() if stop_words is None else _stop_words(stop_words)
-        options = {"analyzer": lambda words: [word for word in words if word not in stop]}
-    elif stop_words is not None and not isinstance(stop_words, str):
-        options = {"stop_words": list(stop_words)}
-    if weights == "counts":
-        return CountVectorizer(**options)
-    return TfidfVectorizer(norm=None, **options)
-
-
-def _stop_words(stop_words: Any) -> set[str]:
-    if not isinstance(stop_words, str):
-        return set(stop_words)
-    if stop_words != "english":
-        raise ValueError(f'stop_words is {stop_words!r}; it must be "english", a list or None')
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return set(ENGLISH_STOP_WORDS)
-
-
-def _is_fitted(vectorizer: Any) -> bool:
-    return hasattr(vectorizer, "vocabulary_")
-
-
-def _unknown(
-    vectorizer: Any, table: Any, vocabulary: list[str], place: dict[str, int]
-) -> tuple[dict[str, int], float]:
-    """Counts words without a vector, and returns the share of words with one."""
-    idf = getattr(vectorizer, "idf_", None) if getattr(vectorizer, "use_idf", False) else None
-    counts = table if idf is None else sparse.csr_array(table.multiply(1 / idf))
-    # A vectorizer with a norm has no counts any more; documents that have the word count then.
-    whole = getattr(vectorizer, "norm", None) is None and not getattr(
-        vectorizer, "sublinear_tf", False
-    )
-    each = np.asarray((counts if whole else table != 0).sum(axis=0)).ravel()
-    times = np.rint(each).astype(np.int64)
-    absent = [at for at, word in enumerate(vocabulary) if word not in place and times[at] > 0]
-    order = sorted(absent, key=lambda at: (-times[at], vocabulary[at]))
-    total = float(times.sum())
-    known = 1.0 if total == 0 else 1 - float(times[absent].sum()) / total
-    return {vocabulary[at]: int(times[at]) for at in order}, known
-
-
-def _check_documents(masses: Any, ids: Any, given: list[Any]) -> None:
-    without = np.flatnonzero(np.asarray(masses.sum(axis=1)).ravel() == 0)
-    if len(without) == 0:
-        return
-    at = int(without[0])
-    name, start = at if ids is None else ids[at], given[at]
-    shown = start if isinstance(start, str) else " ".join(start)
-    raise ValueError(
-        f"{len(without)} of {len(given)} documents have no word with a vector, such as document {name}, {shown[:60]!r}; "
-        "leave them out, or give more vectors"
-    )
 
 
 def _frame(points: Floats, names: list[str]) -> Any:

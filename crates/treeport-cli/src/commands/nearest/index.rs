@@ -24,7 +24,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let index = &from.index;
     let read = |path: &Path| QuerySet::read(args, path, from, output);
-    let queries = args.queries.as_deref().map(read).transpose()?;
+    let queries = args.query_path().map(read).transpose()?;
     if let Some(queries) = &queries {
         queries.check_totals(index, args, &args.model)?;
     }

@@ -24,6 +24,7 @@ use crate::args::{CloudReadArgs, NamesArgs, ReadArgs, ShardArgs};
 use crate::input::PointSet;
 use crate::output::Output;
 use crate::rows::{self, Cell};
+use crate::texts::TextArgs;
 use crate::{input, parts};
 
 const EXAMPLE: &str = "\
@@ -32,6 +33,7 @@ Examples:
   treeport nearest docs.index --queries new.npz --accuracy 0.02 -o neighbors.csv
   treeport nearest docs.index --queries new.npz --radius 0.3
   treeport nearest a.index b.index c.index --queries new.npz -k 5
+  treeport nearest news.index --texts new.txt -k 5
   treeport nearest jets.index --queries new_jets.csv --normalize -k 5
   treeport nearest model.tree --measures docs.npz -k 5
   treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
@@ -83,14 +85,17 @@ pub(crate) struct NearestArgs {
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
     /// Measures whose neighbors to find [default: the measures themselves].
-    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    #[arg(long, value_name = "FILE", help_heading = "Measures", group = "collection")]
     queries: Option<PathBuf>,
     /// Names of the queries, one per line.
-    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Measures")]
+    #[arg(long, value_name = "FILE", requires = "collection", help_heading = "Measures")]
     query_names: Option<PathBuf>,
     /// Options for reading measures and queries.
     #[command(flatten)]
     how: ReadArgs,
+    /// Texts in place of queries, for an index of texts.
+    #[command(flatten)]
+    texts: TextArgs,
     /// Options for reading queries of an index of clouds.
     #[command(flatten)]
     cloud: CloudReadArgs,
@@ -105,7 +110,7 @@ pub(crate) struct NearestArgs {
     accuracy: Option<Accuracy>,
     /// Time for each query, such as 0.02s: the best found by then, with exact distances.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "With an index")]
-    #[arg(conflicts_with_all = ["radius", "shard"], requires = "queries")]
+    #[arg(conflicts_with_all = ["radius", "shard"], requires = "collection")]
     time: Option<Duration>,
     /// Former name of `--accuracy approximate`.
     #[arg(long, hide = true, conflicts_with_all = ["accuracy", "radius"])]
@@ -131,6 +136,10 @@ impl QuerySet {
     /// Reads queries of the kind that the index holds.
     fn read(args: &NearestArgs, path: &Path, from: &IndexFile, output: &Output) -> Result<Self> {
         let index = &from.index;
+        if args.texts.texts.is_some() {
+            let texts = args.texts.on_words(path, from, &args.model, output)?;
+            return Ok(Self::OnPoints(texts));
+        }
         if index.is_relaxed() {
             if args.how.normalize {
                 bail!(
@@ -197,7 +206,7 @@ impl QuerySet {
         // The search reports clouds by their IDs.
         let Self::OnPoints(measures) = self else { return Ok(()) };
         let against = || {
-            let queries = args.queries.as_deref().map(input::name).unwrap_or_default();
+            let queries = args.query_path().map(input::name).unwrap_or_default();
             format!("{queries} against {}", input::name(part))
         };
         Measures::check_all_balanced(&[measures, index.measures()]).with_context(against)
@@ -266,6 +275,11 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
+    /// Returns the file of queries.
+    fn query_path(&self) -> Option<&Path> {
+        self.queries.as_deref().or(self.texts.texts.as_deref())
+    }
+
     /// Returns the accuracy of a search in an index.
     fn accuracy(&self) -> Accuracy {
         let old = if self.approximate { Accuracy::Approximate } else { Accuracy::EXACT };
@@ -321,6 +335,7 @@ impl NearestArgs {
             ("--accuracy", self.accuracy.is_some() || self.approximate),
             ("--radius", self.radius.is_some()),
             ("--time", self.time.is_some()),
+            ("--texts", self.texts.texts.is_some()),
         ] {
             if given {
                 bail!(

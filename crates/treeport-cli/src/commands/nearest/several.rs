@@ -25,7 +25,7 @@ pub(super) fn run(
     file: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
-    let Some(path) = &args.queries else {
+    let Some(path) = args.query_path() else {
         bail!("several indexes need `--queries`; without it, one index is searched at a time")
     };
     let queries = QuerySet::read(args, path, &first, output)?;

@@ -13,6 +13,7 @@ use crate::memory;
 use crate::progress::tasks::SOLVING;
 use crate::progress::{Counter, Progress};
 use crate::solve::aim::{Aim, Wanted};
+use crate::solve::answer::Answer;
 use crate::solve::costs::device::Device;
 use crate::solve::exact::line;
 use crate::solve::forecast::{self, Forecast};
@@ -233,21 +234,38 @@ impl<'a> Problems<'a> {
                 Intervals { lower, upper }
             });
         }
+        let values = Aim { wanted: Wanted::Value, ..*aim };
+        let found = self.map_answers(&values, progress, |answer| (answer.lower, answer.upper))?;
+        let (lower, upper) = found.into_iter().unzip();
+        Ok(Intervals { lower, upper })
+    }
+
+    /// Answers every problem, as [`bounds`](Self::bounds) does, and maps each answer, such as its
+    /// plan, to something smaller.
+    ///
+    /// # Errors
+    /// Those of [`bounds`](Self::bounds).
+    pub fn map_answers<T: Send>(
+        &self,
+        aim: &Aim,
+        progress: &Progress<'_>,
+        map: impl Fn(Answer) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        aim.check()?;
+        self.check()?;
         let counter = Counter::new(SOLVING, self.pairs.len(), progress);
         let shared = SharedTime::new(aim.time, self.pairs.len());
         if aim.time.is_none() {
             self.prepare(progress)?;
         }
-        let bounds = |space: &mut Workspace, at: usize| {
-            let own = Aim { time: shared.next(), wanted: Wanted::Value, ..*aim };
+        let answer = |space: &mut Workspace, at: usize| {
+            let own = Aim { time: shared.next(), ..*aim };
             let problem = self.problem(self.pairs[at]);
             let found = problem.answer_with(space, &own, &|_| counter.add(0).is_ok())?;
             counter.add(1)?;
-            Ok((found.lower, found.upper))
+            Ok(map(found))
         };
-        let found = parallel::try_map_with(self.pairs.len(), Workspace::default, bounds)?;
-        let (lower, upper) = found.into_iter().unzip();
-        Ok(Intervals { lower, upper })
+        parallel::try_map_with(self.pairs.len(), Workspace::default, answer)
     }
 
     /// Returns the [route](super::Problem::route) of every problem, without solving.
