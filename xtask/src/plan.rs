@@ -290,7 +290,7 @@ fn wheel(venv: &Path) -> Step {
 }
 
 /// Runs the files of the Python tests in two processes, which leaves cores to those that the tests
-/// start; includes the comparison of fits with those of the command line, which has been built.
+/// start. They compare fits with those of the command line, which has been built.
 fn python_tests() -> Step {
     let tests = ["-m", "pytest", "-n", "2", "--dist", "loadfile", "python/tests"];
     step("python tests", Program::Venv, &tests).env("TREEPORT_TESTS_NEED_BINARY", "1")

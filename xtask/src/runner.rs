@@ -255,7 +255,8 @@ impl Place {
         Ok(all)
     }
 
-    /// Runs a step; the output of one beside others is captured, or it would be mixed with theirs.
+    /// Runs a step. The output of a step beside others is captured, so that it does not mix with
+    /// theirs.
     fn run<'a>(&self, step: &'a Step, beside: bool) -> Result<Done<'a>> {
         let args = self.args(step)?;
         let meanwhile = if beside { " (meanwhile)" } else { "" };

@@ -75,25 +75,9 @@ def bounded(rng, kind, n, accuracy, most):
     }
 
 
-def clusters(rng, most):
-    yield bounded(rng, "clusters", 100_000, 0.01, most)
-
-
-def space(rng, most):
-    yield bounded(rng, "space", 100_000, 0.01, most)
-
-
-def plane(rng, most):
-    yield bounded(rng, "plane", 100_000, 0.01, most)
-    yield bounded(rng, "shifted", 100_000, 0.01, most)
-
-
-def million(rng, most):
-    yield bounded(rng, "clusters", 1_000_000, 0.02, most)
-
-
-def exact(rng, most):
-    yield bounded(rng, "clusters", 100_000, "exact", most)
+def all_bounded(kinds, n, accuracy):
+    """Returns a part that bounds a problem for each kind of clouds."""
+    return lambda rng, most: (bounded(rng, kind, n, accuracy, most) for kind in kinds)
 
 
 def cells(rng, _):
@@ -215,12 +199,12 @@ def judge(rng, _):
 
 
 PARTS = {
-    "clusters": clusters,
-    "space": space,
-    "plane": plane,
+    "clusters": all_bounded(["clusters"], 100_000, 0.01),
+    "space": all_bounded(["space"], 100_000, 0.01),
+    "plane": all_bounded(["plane", "shifted"], 100_000, 0.01),
     "cells": cells,
-    "million": million,
-    "exact": exact,
+    "million": all_bounded(["clusters"], 1_000_000, 0.02),
+    "exact": all_bounded(["clusters"], 100_000, "exact"),
     "limit": limit,
     "search": search,
     "judge": judge,

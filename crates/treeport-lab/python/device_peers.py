@@ -266,19 +266,15 @@ def ours(x, y, device):
         memory = gigabytes(device, None)
         say(solved=spent, step=accuracy)
         g = torch.from_numpy(np.ascontiguousarray(bounds.potentials[1])).to(device)
-        width = 1 - bounds.lower / bounds.upper
-        row = {
-            "accuracy": accuracy,
-            "seconds": round(spent, 2),
-            "altogether": round(spent, 2),
-            "gigabytes": memory,
-        }
         say(
             row={
-                **row,
+                "accuracy": accuracy,
+                "seconds": round(spent, 2),
+                "altogether": round(spent, 2),
+                "gigabytes": memory,
                 "lower": bounds.lower,
                 "upper": bounds.upper,
-                "gap": round(width, 6),
+                "gap": round(1 - bounds.lower / bounds.upper, 6),
                 "judged": judge.lower(g),
             }
         )
@@ -313,10 +309,9 @@ def lowered(make, packages, x, y, device):
             "seconds": round(spent, 2),
             "altogether": round(altogether, 2),
             "gigabytes": memory,
+            **({"scaling": scaling} if scaling else {}),
         }
-        gap = proved(
-            judge, epsilon, found[1], {**row, "scaling": scaling} if scaling else row, value
-        )
+        gap = proved(judge, epsilon, found[1], row, value)
         if gap <= ACCURACIES[-1]:
             return
 
@@ -328,18 +323,8 @@ def proved(judge, epsilon, g, row, value):
     g = g.to(judge.x.device, torch.float64)
     lower, upper = judge.lower(g), judge.upper(g, epsilon)
     gap = 1 - lower / upper
-    proving = round(time.perf_counter() - begun, 2)
-    value = None if value is None else float(value)
-    say(
-        row={
-            **row,
-            "lower": lower,
-            "upper": upper,
-            "gap": round(gap, 6),
-            "value": value,
-            "proving": proving,
-        }
-    )
+    bounds = {"lower": lower, "upper": upper, "gap": round(gap, 6), "value": float(value)}
+    say(row={**row, **bounds, "proving": round(time.perf_counter() - begun, 2)})
     return gap
 
 
@@ -382,11 +367,8 @@ def asked(name, points, seed, device, limit):
                 return
             if line is None:
                 if process.wait():
-                    yield {
-                        **case,
-                        "step": step,
-                        "stopped": f"exit {process.returncode}: {''.join(errors[-1:]).strip()[:200]}",
-                    }
+                    said = "".join(errors[-1:]).strip()[:200]
+                    yield {**case, "step": step, "stopped": f"exit {process.returncode}: {said}"}
                 return
             if not line.startswith("peer: "):
                 continue

@@ -119,14 +119,7 @@ impl Axis {
             return svg::ticks(self.low, self.high, 6);
         }
         let decades = self.high.log10() - self.low.log10();
-        let parts: &[f64] = if decades > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        let stride = ((last - first) / 8).max(1).unsigned_abs() as usize;
-        (first..=last)
-            .step_by(stride)
-            .flat_map(|e| parts.iter().map(move |p| p * 10f64.powi(e)))
-            .filter(|t| (self.low..=self.high).contains(t))
-            .collect()
+        svg::log_ticks((self.low, self.high), decades > 2.5, |powers| (powers as usize / 8).max(1))
     }
 }
 

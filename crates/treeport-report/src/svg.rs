@@ -102,6 +102,30 @@ pub(crate) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
         .collect()
 }
 
+/// Returns 1, 2 and 5 times the powers of ten in a range; if `sparse`, the powers alone. `stride`
+/// is the step between them by their number.
+pub(crate) fn log_ticks(
+    (low, high): (f64, f64),
+    sparse: bool,
+    stride: fn(u32) -> usize,
+) -> Vec<f64> {
+    let parts: &[f64] = if sparse { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let shown = (first..=last).step_by(stride(first.abs_diff(last)));
+    let all = shown.flat_map(|e| parts.iter().map(move |p| p * 10f64.powi(e)));
+    all.filter(|t| (low..=high).contains(t)).collect()
+}
+
+/// Formats a number with at most four digits, like a tick.
+pub(crate) fn figure(value: f64) -> String {
+    tick_text(format!("{value:.3e}").parse().unwrap_or(value))
+}
+
+/// Draws a dashed line along a path.
+pub(crate) fn dashed(out: &mut String, path: std::fmt::Arguments<'_>) {
+    let _ = writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"{path}\"/>");
+}
+
 /// Formats a tick: `12,000`, `0.25`, `3e-7`.
 pub(crate) fn tick_text(value: f64) -> String {
     let size = value.abs();

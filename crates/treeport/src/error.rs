@@ -237,7 +237,7 @@ pub enum Error {
     /// A format that only the Python package reads.
     #[error("{format}: {instead}")]
     ForeignFormat { format: &'static str, instead: &'static str },
-    /// A text or binary format that does not parse; `place` is such as `line 3` or `byte 17`.
+    /// A text or binary file that does not parse; `place` is, for example, `line 3` or `byte 17`.
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
     #[error("cannot read `{}`: {}", shown(path), without_number(cause))]

@@ -19,10 +19,10 @@ const FILES: [(&str, &str); 5] = [
     ("checks.py", include_str!("checks.py")),
 ];
 
-/// Script, kind of call, and number of calls per round: relaxed problems over 40 orders of
-/// magnitude, rates by differences, clouds with penalties, sizes and outliers with deadlines, an
-/// index with additions and removals, an index under threads, tables of every library, tables with
-/// missing columns.
+/// Script, kind of call, and number of calls per round. The kinds are relaxed problems over 40
+/// orders of magnitude, rates by differences, clouds with penalties, sizes and outliers with
+/// deadlines, an index with additions and removals, an index under threads, tables of every
+/// library, and tables with missing columns.
 const CHECKS: [[&str; 3]; 8] = [
     ["checked_answers.py", "relaxed", "300"],
     ["checked_answers.py", "rates", "60"],

@@ -26,7 +26,7 @@ Examples:
   treeport certify --points cells.npy --measures days.npz --pair 0 1 --plan plan.csv --potentials duals.csv
 
 The plan is rounded to the marginals and proves the upper bound; potentials are made feasible and prove the
-lower bound. What is not given is solved for, to `--accuracy` and in `--time`.";
+lower bound. Without one of the files, the solver proves that bound, to `--accuracy` and within `--time`.";
 
 /// Options of `treeport certify`.
 #[derive(Args, Debug)]

@@ -20,8 +20,8 @@ Examples:
   treeport compare --graph roads.csv --measures M.npz --methods additive,forest,ctwd,mean-label -o front.svg
 
 Pairs of measures are solved exactly. Methods learn from the first half and are tested on the second.
-`error` is the mean relative error of a method as it is. A method that does not learn has no factor here,
-although `fit` gives it one. `after one factor` is the error after all distances are multiplied by one number,
+`error` is the mean relative error of a method's own distances; methods that do not learn have no factor here,
+although `fit` gives them one. `after one factor` is the error after all distances are multiplied by one number,
 the best for the first half. Rows are sorted by this error.
 Besides the methods of `fit` there are `exact`, which is always there; `arcs`, values between certified bounds; `mean-label`,
 which predicts the same distance for all pairs; and `flowtree`, the true cost of a quadtree's plans. `forest` also has a row

@@ -138,7 +138,7 @@ fn next_commands(args: &DemoArgs) -> String {
     let best = file("best.tree");
     let own = file("own.tree");
     format!(
-        "\nTry next: the nearest regions by the best model, who moves where from one region to another by the tree,\n\
+        "\nTry next: the nearest regions by the best model, the plan of the tree between two regions,\n\
          and a model fitted to files, as you would to your own:\n  \
          {program} nearest {best} --measures {regions} -k 3\n  \
          {program} coupling {model} --measures {regions} --pair 0 1\n  \

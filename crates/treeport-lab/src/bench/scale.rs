@@ -37,13 +37,13 @@ const MEASURES: usize = 600;
 /// Number of labeled training pairs.
 const LABELS: usize = 300;
 
-/// Number of test pairs, of measures that are not used for training.
+/// Number of test pairs. Their measures are not used for training.
 const TEST: usize = 100;
 
 /// Support size of measures on a graph.
 const NODES: usize = 100;
 
-/// Number of nodes around a random center from which a concentrated support is drawn.
+/// A concentrated support is drawn from this number of nodes around a random center.
 const AROUND: usize = 2_000;
 
 /// Name of the time for drawing measures, which is not a stage of a fit.

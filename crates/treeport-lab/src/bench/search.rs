@@ -32,8 +32,8 @@ const TEXTS_OF_35: &str = "texts-of-35";
 /// Number of posts, unless fewer are requested.
 const MOST_POSTS: usize = 11_118;
 
-/// Queries whose distances to all measures are solved if that takes long: among posts, and among
-/// more short texts than `MANY_TEXTS`.
+/// Number of queries whose distances to all measures are solved where that takes long: among posts,
+/// and among more short texts than `MANY_TEXTS`.
 const JUDGED: usize = 4;
 const MANY_TEXTS: usize = 200_000;
 

@@ -1,4 +1,4 @@
-//! Estimates of W₁ between new clouds by a few labels, without a tree over their points.
+//! Estimates of W₁ between new clouds, from a few labels and without a tree over their points.
 
 use std::path::Path;
 use std::time::Instant;

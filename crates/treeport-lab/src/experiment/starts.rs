@@ -67,7 +67,7 @@ fn single_linkage(condensed: [f64; 6]) -> Result<Tree> {
     )
 }
 
-/// Largest difference of a leaf distance, and relative errors on test pairs.
+/// Largest error of a leaf distance, and relative errors on test pairs.
 type StartOutcome = (f64, Vec<f64>);
 
 fn rows(experiment: &str, starts: &[[f64; 6]], seed: u64) -> Result<Vec<Row>> {

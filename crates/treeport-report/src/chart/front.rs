@@ -80,10 +80,10 @@ impl Axes {
 
     /// Returns round errors with their labels.
     fn error_ticks(&self) -> Vec<(f64, String)> {
-        let mut ticks: Vec<(f64, String)> = log_ticks(self.error)
-            .into_iter()
-            .map(|error| (self.y(error), format!("{} %", svg::tick_text(rounded(100.0 * error)))))
-            .collect();
+        let (low, high) = self.error;
+        let errors = svg::log_ticks(self.error, high / low > 300.0, stride).into_iter();
+        let tick = |error| (self.y(error), format!("{} %", svg::figure(100.0 * error)));
+        let mut ticks: Vec<(f64, String)> = errors.map(tick).collect();
         if self.has_exact {
             ticks.push((0.0, "exact".into()));
         }
@@ -104,7 +104,7 @@ impl Axes {
             let value = svg::tick_text(10f64.powi(value));
             (self.x(10f64.powi(e)), format!("{value} {unit}"))
         };
-        (first..=last).step_by(stride(first, last)).map(tick).collect()
+        (first..=last).step_by(stride(first.abs_diff(last))).map(tick).collect()
     }
 }
 
@@ -120,23 +120,9 @@ fn log_part(value: f64, (low, high): (f64, f64)) -> f64 {
     ((value.max(low).ln() - low.ln()) / (high.ln() - low.ln())).clamp(0.0, 1.0)
 }
 
-/// Returns 1, 2 and 5 times the powers of ten in a range, or the powers alone if those are many.
-fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
-    let parts: &[f64] = if high / low > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let powers = (first..=last).step_by(stride(first, last));
-    let all = powers.flat_map(|e| parts.iter().map(move |p| p * 10f64.powi(e)));
-    all.filter(|t| (low..=high).contains(t)).collect()
-}
-
-/// Returns the step between powers of ten of which at most twelve are shown.
-fn stride(first: i32, last: i32) -> usize {
-    ((last - first) / 12).max(0).unsigned_abs() as usize + 1
-}
-
-/// Drops the rounding of a product.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+/// Returns the step between the powers of ten that are shown, at most twelve of them.
+fn stride(powers: u32) -> usize {
+    powers as usize / 12 + 1
 }
 
 /// Draws the mean relative error of methods against the time of a pair, both on logarithmic axes.
@@ -174,8 +160,7 @@ pub fn front_svg(
     if let Some(error) = baseline.filter(|error| *error > EXACT && error.is_finite()) {
         let y = AREA.y(axes.y(error));
         let (left, right, line) = (num(AREA.left), num(AREA.right), num(y));
-        let class = "tp-line tp-mixed tp-dashed";
-        let _ = writeln!(out, "<path class=\"{class}\" d=\"M{left} {line}H{right}\"/>");
+        svg::dashed(&mut out, format_args!("M{left} {line}H{right}"));
         labels.place(
             &mut out,
             (AREA.right, y),

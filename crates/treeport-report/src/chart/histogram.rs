@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{AREA, Frame, axis_names, no_data, percent, quantile};
 use crate::area::PlotArea;
-use crate::svg::{Place, num, tick_text};
+use crate::svg::{Place, dashed, num, tick_text};
 
 const BINS: usize = 31;
 
@@ -52,8 +52,7 @@ pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {
         );
     }
     let (zero, PlotArea { top, bottom, .. }) = (num(frame.at_x(0.0)), AREA);
-    let _ =
-        writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{zero} {top}V{bottom}\"/>");
+    dashed(&mut out, format_args!("M{zero} {top}V{bottom}"));
     axis_names(&mut out, "(predicted − exact) / exact", "pairs");
     out + "</svg>\n"
 }

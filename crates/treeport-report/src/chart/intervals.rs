@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Frame, axis_names, no_data, percent};
-use crate::svg::{Place, num, tick_text};
+use crate::svg::{Place, dashed, num, tick_text};
 
 /// Draws the bounds of every pair as shares of its exact distance, the narrowest first; the line at
 /// 100 % is the exact distance. `bounds` are (lower, upper); pairs at distance 0 are omitted.
@@ -42,7 +42,7 @@ pub fn intervals_svg(title: &str, bounds: &[(f64, f64)], exact: &[f64], place: P
     }
     let (left, right, y) =
         (num(frame.at_x(frame.x.0)), num(frame.at_x(frame.x.1)), num(frame.at_y(1.0)));
-    let _ = writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{left} {y}H{right}\"/>");
+    dashed(&mut out, format_args!("M{left} {y}H{right}"));
     axis_names(&mut out, "pairs, narrowest bounds first", "share of the exact distance");
     out + "</svg>\n"
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Frame, axis_names, no_data};
-use crate::svg::{Place, escape, num, tick_text};
+use crate::svg::{Place, dashed, escape, num, tick_text};
 
 /// A pair of measures in the plot.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,16 +45,9 @@ pub fn scatter_svg(title: &str, dots: &[Dot], unit: &str, place: Place) -> Strin
     let frame = Frame { x: range, y: range };
     let mut out = frame.open(title, place, tick_text);
     frame.x_ticks(&mut out, tick_text);
-    let (x0, y0, x1, y1) =
-        (frame.at_x(range.0), frame.at_y(range.0), frame.at_x(range.1), frame.at_y(range.1));
-    let _ = writeln!(
-        out,
-        "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{} {}L{} {}\"/>",
-        num(x0),
-        num(y0),
-        num(x1),
-        num(y1)
-    );
+    let [[x0, y0], [x1, y1]] =
+        [range.0, range.1].map(|end| [frame.at_x(end), frame.at_y(end)].map(num));
+    dashed(&mut out, format_args!("M{x0} {y0}L{x1} {y1}"));
     for dot in finite.iter().step_by(finite.len().div_ceil(MOST_DOTS)) {
         let (x, y) = (num(frame.at_x(dot.exact)), num(frame.at_y(dot.predicted)));
         let plan = dot.plan.map_or_else(String::new, |k| format!(" data-plan=\"{k}\""));

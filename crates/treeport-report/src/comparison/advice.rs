@@ -37,8 +37,8 @@ pub struct FitCost {
     pub build_seconds: f64,
     /// Seconds for all pairs.
     pub pairs_seconds: f64,
-    /// Number of pairs from which on the fit, with its labels, takes less time than solving, and
-    /// solving at least five seconds.
+    /// From this number of pairs on, the fit with its labels takes less time than solving, and
+    /// solving takes at least five seconds.
     pub pays_from: f64,
 }
 

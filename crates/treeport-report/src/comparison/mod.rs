@@ -3,8 +3,8 @@
 //!
 //! Methods learn from one part of the labels and are evaluated on the other ([`Judge`]). The exact
 //! solver and certified bounds are rows like all others, so that [`Comparison`] shows what an error
-//! buys: its chart draws error against time, and its [`Advice`] says from how many pairs on a fit
-//! costs less than solving all of them.
+//! buys. Its chart draws error against time; its [`Advice`] says from how many pairs on a fit costs
+//! less than solving all of them.
 
 mod advice;
 mod contender;

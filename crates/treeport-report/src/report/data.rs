@@ -48,8 +48,12 @@ pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
     // The page of a large tree also names the ends of all moves.
     let most = if is_large(model.model) { MOST_MOVES / 4 } else { MOST_MOVES };
     let fit = (order.len() * most / moves.max(1)).clamp(1, order.len());
-    let last = order.len() - 1;
-    (0..fit).map(|k| order[if fit == 1 { 0 } else { k * last / (fit - 1) }]).collect()
+    evenly(order.len(), fit).map(|k| order[k]).collect()
+}
+
+/// Returns some of `count` numbers, evenly spaced from the first to the last.
+pub(super) fn evenly(count: usize, some: usize) -> impl Iterator<Item = usize> {
+    (0..some).map(move |k| if some == 1 { 0 } else { k * (count - 1) / (some - 1) })
 }
 
 /// Returns the JSON text of the page's data.

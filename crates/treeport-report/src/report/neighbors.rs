@@ -9,7 +9,7 @@ use treeport::{
     Problem, Progress, Result, silent,
 };
 
-use super::data::{moves, short, short_below};
+use super::data::{evenly, moves, short, short_below};
 use super::measure_name;
 use super::summary::is_large;
 
@@ -121,8 +121,7 @@ fn choose(search: &NeighborSearch<'_>, large: bool) -> Vec<usize> {
     let most = if large { MOST_QUERIES_LARGE } else { MOST_QUERIES };
     // Two measures in every plan; large ones take long to solve.
     let each = 2 * MOST_NEIGHBORS * entries.div_ceil(count).max(1);
-    let fit = (MOST_ENTRIES / each).clamp(1, most).min(count);
-    (0..fit).map(|k| if fit == 1 { 0 } else { k * (count - 1) / (fit - 1) }).collect()
+    evenly(count, (MOST_ENTRIES / each).clamp(1, most).min(count)).collect()
 }
 
 /// Finds the nearest others of some measures.

@@ -11,7 +11,7 @@ use crate::Place;
 use crate::chart::{Dot, front_svg, histogram_svg, intervals_svg, scatter_svg, support_svg};
 use crate::dendrogram::heaviest;
 use crate::loss_chart::loss_svg;
-use crate::svg::{escape, tick_text};
+use crate::svg::{escape, figure, tick_text};
 
 /// Renders the model selector, if there are several models.
 pub(super) fn switch(report: &Report<'_>) -> String {
@@ -25,6 +25,11 @@ pub(super) fn switch(report: &Report<'_>) -> String {
     out + "</select></label>"
 }
 
+/// Returns the attributes of an element for one model; the page first shows those of model 0.
+fn of_model(model: usize) -> String {
+    format!(" data-model=\"{model}\"{}", if model == 0 { "" } else { " hidden" })
+}
+
 /// Renders the tree selector of every forest.
 pub(super) fn trees(report: &Report<'_>) -> String {
     let mut out = String::new();
@@ -35,8 +40,8 @@ pub(super) fn trees(report: &Report<'_>) -> String {
         let (shown, all, weights) = (choose_trees(model), model.trees().len(), model.weights());
         let _ = write!(
             out,
-            "<div class=\"bar trees\" data-model=\"{k}\"{}><label class=\"field\">Tree <select class=\"tree-choice\">",
-            if k == 0 { "" } else { " hidden" }
+            "<div class=\"bar trees\"{}><label class=\"field\">Tree <select class=\"tree-choice\">",
+            of_model(k)
         );
         for (place, &tree) in shown.iter().enumerate() {
             let selected = if tree == heaviest(model) { " selected" } else { "" };
@@ -122,10 +127,9 @@ fn percent(share: f64) -> String {
 pub(super) fn charts(report: &Report<'_>, plans: &[usize]) -> String {
     let mut out = String::new();
     for (k, model) in report.models.iter().enumerate() {
-        let hidden = if k == 0 { "" } else { " hidden" };
-        let _ = write!(out, "<div class=\"charts\" data-model=\"{k}\"{hidden}>");
+        let _ = write!(out, "<div class=\"charts\"{}>", of_model(k));
         for (title, note, svg) in model_charts(report, model, plans) {
-            let (title, note) = (escape(title), escape(&note));
+            let (title, note) = (escape(title), escape(note));
             let _ = write!(
                 out,
                 "<figure class=\"card\"><figcaption><h2>{title}</h2><p class=\"note\">{note}</p></figcaption>{svg}</figure>"
@@ -136,7 +140,8 @@ pub(super) fn charts(report: &Report<'_>, plans: &[usize]) -> String {
     out
 }
 
-type Chart = (&'static str, String, String);
+/// Title, note and drawing.
+type Chart = (&'static str, &'static str, String);
 
 fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<Chart> {
     let mut charts = Vec::new();
@@ -146,20 +151,20 @@ fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<
         let note = "Each dot is a test pair; a perfect model would put it on the diagonal. \
                     Click one for its transport plan.";
         let title = "Predicted and exact";
-        charts.push((title, note.into(), scatter_svg(title, &dots, &report.unit, Place::Page)));
+        charts.push((title, note, scatter_svg(title, &dots, &report.unit, Place::Page)));
         let title = "Errors";
         let note =
             "To the right of the line the model is above the exact distance, to the left below.";
-        charts.push((title, note.into(), histogram_svg(title, &errors, Place::Page)));
+        charts.push((title, note, histogram_svg(title, &errors, Place::Page)));
         let title = "Error by size";
         let note = "Median, middle half and middle eight tenths of the relative errors.";
         let svg = support_svg(title, &test.supports(), &errors, Place::Page);
-        charts.push((title, note.into(), svg));
+        charts.push((title, note, svg));
         if let Some(bounds) = &model.bounds {
             let title = "Certified bounds";
             let note = "The exact distance is known to lie inside these.";
             let svg = intervals_svg(title, bounds, test.data.distances(), Place::Page);
-            charts.push((title, note.into(), svg));
+            charts.push((title, note, svg));
         }
     }
     if model.history.len() > 1 {
@@ -171,7 +176,7 @@ fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<
             "Weighted squared error after every epoch; the pairs kept for validation choose the tree."
         };
         let title = "Learning";
-        charts.push((title, note.into(), loss_svg(title, &training, &validation, Place::Page)));
+        charts.push((title, note, loss_svg(title, &training, &validation, Place::Page)));
     }
     charts
 }
@@ -199,12 +204,6 @@ fn dots(test: &Test<'_>, model: &Model<'_>, plans: &[usize], errors: &[f64]) -> 
     (0..pairs.len()).map(dot).collect()
 }
 
-/// Formats a distance with four digits.
-fn figure(value: f64) -> String {
-    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
-    tick_text(rounded)
-}
-
 /// Returns the section of neighbors, which the page fills.
 pub(super) fn neighbors(report: &Report<'_>) -> &'static str {
     match &report.search {
@@ -220,9 +219,7 @@ pub(super) fn facts(report: &Report<'_>) -> String {
         out += &table("Data", "", &report.facts);
     }
     for (k, model) in report.models.iter().enumerate() {
-        let hidden = if k == 0 { "" } else { " hidden" };
-        let attributes = format!(" data-model=\"{k}\"{hidden}");
-        out += &table("Model", &attributes, &model_facts(report, model));
+        out += &table("Model", &of_model(k), &model_facts(report, model));
     }
     out
 }
@@ -282,8 +279,7 @@ fn model_facts(report: &Report<'_>, model: &Model<'_>) -> Vec<(String, String)> 
 pub(super) fn load(report: &Report<'_>) -> String {
     let mut out = String::new();
     for (k, model) in report.models.iter().enumerate() {
-        let hidden = if k == 0 { "" } else { " hidden" };
-        let _ = write!(out, "<div data-model=\"{k}\"{hidden}>");
+        let _ = write!(out, "<div{}>", of_model(k));
         for (heading, text) in snippets(&model.file) {
             let _ = write!(
                 out,

@@ -15,9 +15,8 @@
 //! on coordinates alone, not on the metric's distance.
 //!
 //! A periodic coordinate is first cut at a random place. Cutting never decreases a distance, so the
-//! first bound holds; a cut of a circle of length P separates two points at distance r along it
-//! with probability r/P, and their distance is then at most 4P, so the second bound holds with 4
-//! more.
+//! first bound holds. A cut of a circle of length P separates two points at distance r along it
+//! with probability r/P, and their distance is then at most 4P: the second bound holds with 4 more.
 
 use rand::RngExt;
 

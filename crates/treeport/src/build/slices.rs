@@ -70,8 +70,8 @@ pub(crate) fn path(values: &[f64]) -> Result<Tree> {
     Tree::new(n, parent, length)
 }
 
-/// Returns the clusters of a tree, as nodes in increasing order, at each number in `cuts`: the
-/// largest number of clusters that is not above it.
+/// Cuts a tree into at most as many clusters as each number in `cuts` says. Clusters are nodes in
+/// increasing order.
 ///
 /// The tree is split from the root down, always at the cluster with the largest height times root
 /// of its size. By height alone, the clusters of words are one large cluster and single words; by

@@ -405,7 +405,7 @@ fn check_bounds(dim: usize, coordinates: usize, start: &[usize], masses: usize) 
 /// Largest dimension of clouds without points: a file header can claim any number for free.
 const MOST_WITHOUT_POINTS: usize = 1 << 16;
 
-/// Rejects absurd dimensions where there are no points to back them.
+/// Rejects huge dimensions of clouds without points.
 fn check_empty(dim: usize, coordinates: usize) -> Result<()> {
     if coordinates > 0 || dim <= MOST_WITHOUT_POINTS {
         return Ok(());

@@ -278,9 +278,9 @@ impl Estimator {
         cost + double(plan.len() + 8) * total * longest
     }
 
-    /// Returns the distance in the single-linkage tree minus the largest rounding error: the mass
+    /// Returns the distance in the single-linkage tree minus the largest rounding error. The mass
     /// below a node is a sum over the supports, the totals may differ in their last digits, and no
-    /// path is longer than the tree is high.
+    /// path is longer than the height of the tree.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         let Some(SingleLinkage { tree, height }) = self.below(&silent)? else { return Ok(0.0) };
         Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))

@@ -123,8 +123,8 @@ impl Estimator {
     /// Calibrates all levels up to `highest` by labels.
     ///
     /// Fits the factor of every level (the median of W₁ over the raw value) and the weights of
-    /// bounds (least squares of relative errors), chooses the statistic of the plans' costs with
-    /// the smaller error, replaces a level by a lower one with a smaller error, and determines
+    /// bounds (least squares of relative errors). Chooses the statistic of the plans' costs with
+    /// the smaller error, and replaces a level by a lower one with a smaller error. Determines
     /// which tolerances the flow level can meet. Labels without a raw value are ignored. Levels
     /// above `highest`, which are most of the work, are skipped.
     ///

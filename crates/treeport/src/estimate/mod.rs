@@ -12,10 +12,11 @@
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
 //! [`Estimator::calibrated`] fits to labels one factor per level, and the weights of the bounds
-//! where a value combines both; the raw value is kept beside it. A level with a larger error on the
-//! labels than a lower one, as the plans of a single tree may have, returns the value of the lower
-//! one, so that on the labels a slower level is never less accurate. Where supports are so small
-//! that a level would cost more than the exact solver, it answers exactly ([`Estimate::exact`]).
+//! where a value combines both; the raw value is kept beside it. A level may have a larger error on
+//! the labels than a lower one, as the plans of a single tree. It then returns the value of the
+//! lower level, so that on the labels a slower level is never less accurate. Where supports are so
+//! small that a level would cost more than the exact solver, it answers exactly
+//! ([`Estimate::exact`]).
 //!
 //! # Certified bounds
 //! [`Estimator::bounds`] computes an interval that contains W₁. Upper bound: the cost of any plan
@@ -318,8 +319,9 @@ impl Estimator {
         Ok(self.scaled(level, raw))
     }
 
-    /// Computes the bounds of a few sweeps; of the exact solver if those are too wide, for example
-    /// if one point is so far away that single precision cannot distinguish the others.
+    /// Computes the bounds of a few sweeps, or those of the exact solver if the sweeps' are too
+    /// wide: for example, one point may be so far away that single precision cannot distinguish the
+    /// others.
     fn swept(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         let (lower, upper) = exact::interval(&self.metric, a, b, tolerance)?;
         let interval = bounds::interval_with_slack(lower, upper);
@@ -423,10 +425,10 @@ fn in_parallel<T: Send>(
 /// 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at 50 points.
 const FLOW_CROSSING: f64 = 1.5;
 
-/// [`FLOW_CROSSING`] for the bounds of the flow, which need all distances: 192 points each for 16
-/// trees. They are as fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to
-/// 270 in R^300; at 1,000 points 6, 5 and 2 times as fast. At equal times the solver is preferred,
-/// because it is exact.
+/// Like [`FLOW_CROSSING`], for the bounds of the flow, which need all distances: 192 points each
+/// for 16 trees. They are as fast as the solver at 120 points in the plane, at 140 in R^20 and at
+/// 200 to 270 in R^300; at 1,000 points 6, 5 and 2 times as fast. At equal times the solver is
+/// preferred, because it is exact.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
 
 /// Crossover above which a try at the flow level, with the bounds that need few distances, costs at

@@ -68,7 +68,6 @@ use crate::error::{Error, Result};
 use crate::measures::Measures;
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::model::forest::Forest;
 use crate::progress::Progress;
 use crate::tree::Tree;
 
@@ -138,16 +137,6 @@ impl Model {
         let trees = self.trees().iter().map(attached).collect::<Result<Vec<_>>>()?;
         let larger = self.of_trees(trees)?;
         self.of_trees(lengths::fitted(self, &larger, metric, extension, progress)?)
-    }
-
-    /// Creates a model of the same kind from other trees.
-    fn of_trees(&self, mut trees: Vec<Tree>) -> Result<Self> {
-        match self {
-            Self::Tree(_) => Ok(Self::Tree(trees.remove(0))),
-            Self::Forest(forest) => {
-                Ok(Self::Forest(Forest::new(trees, forest.weights().to_vec())?))
-            }
-        }
     }
 }
 

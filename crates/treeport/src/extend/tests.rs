@@ -33,7 +33,7 @@ proptest! {
         let tree = |kind: &Linkage| linkage(&first, *kind, &silent).unwrap();
         let model = match trees {
             1 => Model::Tree(tree(&kinds[0])),
-            _ => Model::Forest(Forest::new(kinds.iter().map(tree).collect(), vec![0.5, 0.3, 0.2]).unwrap()),
+            _ => Model::Forest(crate::Forest::new(kinds.iter().map(tree).collect(), vec![0.5, 0.3, 0.2]).unwrap()),
         };
         let metric = euclidean(2, &at);
         let larger = model.extended_on(&metric, &Extension::default(), &silent).unwrap();

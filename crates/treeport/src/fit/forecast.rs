@@ -1,9 +1,9 @@
 //! Estimate of the time of a fit from sizes alone, before it begins.
 //!
-//! The constants are estimates. Of seven fits to 200 to 400 labels (312 to 5,000 points in 2 to 384
-//! dimensions, supports of 10 to 200) the processor time divided by the number of threads was 0.14
-//! (`auto` on 312 points) to 1.9 times (`forest` on 500 points) the forecast, in the median 0.4
-//! times. A learned forest on 20,000 points was not among them.
+//! The constants are estimates. Seven fits to 200 to 400 labels were compared with their forecasts:
+//! 312 to 5,000 points in 2 to 384 dimensions, supports of 10 to 200. The processor time divided by
+//! the number of threads was 0.14 times the forecast (`auto` on 312 points) to 1.9 times (`forest`
+//! on 500 points), in the median 0.4 times. A learned forest on 20,000 points was not among them.
 
 use std::fmt;
 

@@ -32,8 +32,8 @@ pub(super) struct FitJob<'a> {
 /// Returns the epochs of `auto` and `tree`: one for every ten labels, from 50 to 200, but 50 where they would
 /// take long.
 ///
-/// On maps with 2,000 labels 200 epochs had 5 % less error than 50, and 800 no less than 200; with
-/// 200 labels in the plane 200 epochs overfitted, and unseen pairs had 5 % more error.
+/// On maps with 2,000 labels, 200 epochs had 5 % less error than 50, and 800 epochs no less than
+/// 200. With 200 labels in the plane, 200 epochs overfitted: unseen pairs had 5 % more error.
 pub(super) fn usual_epochs(labels: usize, points: usize) -> usize {
     let affordable = AFFORDABLE / labels.saturating_mul(points).max(1);
     (labels / 10).min(affordable).clamp(*AUTO_EPOCHS.start(), *AUTO_EPOCHS.end())

@@ -32,7 +32,7 @@ use crate::tree::Tree;
 ///    win by a `margin` on the held-out labels; they are then fitted to all labels.
 ///
 /// The factor of the result is fitted to all labels. On maps with 50 labels the result is then
-/// seldom worse than the start times one factor, and better on average: choosing among the first
+/// seldom worse than the start times one factor, and better on average. Choosing among the first
 /// two stages by the ten held-out labels was often wrong, and cost more than learning gained.
 ///
 /// `treeport-lab reproduce real` compares it with average linkage and with learning alone, and

@@ -30,10 +30,10 @@ pub struct CloudOptions {
 }
 
 impl Clouds {
-    /// Reads clouds from a file: a long table (`.csv`, `.tsv`, gzip or not), a ragged archive
-    /// (`.npz`) or an array of three axes (`.npy`); or from a folder of arrays of points (`.npy`),
-    /// sorted by file name, whose stems are the IDs. Clouds of zero mass are admitted;
-    /// [`with_mass`](Self::with_mass) refuses them.
+    /// Reads clouds from a file or a folder. A file is a long table (`.csv`, `.tsv`, gzip or not),
+    /// a ragged archive (`.npz`) or an array of three axes (`.npy`). A folder has an array of
+    /// points for each cloud (`.npy`), sorted by file name; the stems are the IDs. Clouds of zero
+    /// mass are admitted; [`with_mass`](Self::with_mass) refuses them.
     ///
     /// # Errors
     /// The file cannot be read or has another format; the clouds are invalid as in

@@ -94,7 +94,8 @@ impl NodeNames {
         self.names.len() - 1
     }
 
-    /// Builds the edge list once all labels are known; the first row has the first `first` ones.
+    /// Builds the edge list once all labels are known; the first `first` of them are those of the
+    /// first row.
     fn finish(
         self,
         mut edges: Vec<(usize, usize, f64)>,

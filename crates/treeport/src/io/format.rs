@@ -1,4 +1,4 @@
-//! The table of file formats, recognized and opened here for all interfaces.
+//! The table of file formats, by which all interfaces recognize and open files.
 //!
 //! The extension of a name tells the format, with or without `.gz` after it. The first bytes tell
 //! it if a name has no extension, if two formats share one, or if there is no name (stdin and

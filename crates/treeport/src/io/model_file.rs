@@ -1,8 +1,8 @@
 //! A model's file with its additional content: the calibration of estimates and the ground metric.
 //!
 //! Both are optional and stored beside the model, so that readers of the model alone can read these
-//! files too: keys `calibration` and `metric` of the header entry, the tensors `metric.…`, and a
-//! second checksum, `extra_checksum`, over all of them.
+//! files too. They are the keys `calibration` and `metric` of the header entry and the tensors
+//! `metric.…`, with a second checksum, `extra_checksum`, over all of them.
 //!
 //! | metric | tensors |
 //! | --- | --- |

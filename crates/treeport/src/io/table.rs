@@ -221,7 +221,7 @@ struct TableSoFar {
     values: Vec<f64>,
     ids: Vec<String>,
     lines: Vec<u64>,
-    /// The separator is not a comma, so a comma in a cell may be a decimal comma.
+    /// Whether a comma in a cell may be a decimal comma, because it is not the separator.
     decimal_commas: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Scores of predicted distances: which pairs count, the scale factor, and error statistics.
 //!
-//! The figure of merit is |W₁ − W| / W₁. It is meaningless where W₁ is nearly 0, so labels below
-//! 10⁻⁴ of the largest are left out and counted. (The authors of \[CTW24\] leave out labels below
-//! 10⁻⁴ of the diameter; this rule needs only the labels.)
+//! The figure of merit is |W₁ − W| / W₁. It has no meaning where W₁ is nearly 0: labels below 10⁻⁴
+//! of the largest are left out and counted. (The authors of \[CTW24\] leave out labels below 10⁻⁴
+//! of the diameter; this rule needs only the labels.)
 
 use std::fmt;
 

@@ -40,7 +40,8 @@ struct Subtree {
 }
 
 impl CoarseTree {
-    /// Coarsens a large tree; `None` for small ones, or if the result had over half its size.
+    /// Coarsens a large tree. `None` if the tree is small, or if the result would be over half as
+    /// large.
     pub(super) fn of(start: &Tree, parts: &[&Labeled]) -> Result<Option<Self>> {
         if start.leaves() <= MOST_UNCOARSENED {
             return Ok(None);

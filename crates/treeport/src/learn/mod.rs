@@ -4,9 +4,9 @@
 //! ([`project`](crate::project())) that may change the shape. A step costs O(N·batch + N log N).
 //!
 //! **Scale invariance.** The batch gradient is divided by the batch's mean squared feature norm, so
-//! a rate of 1 would fit a single pair exactly in any unit of distance: multiplying all distances
-//! by c multiplies the learned tree by c (to the last bit for powers of two; otherwise up to ties
-//! broken by rounding). Internally, labels, masses and heights are divided by powers of two so that
+//! a rate of 1 would fit a single pair exactly in any unit of distance. Multiplying all distances
+//! by c multiplies the learned tree by c, to the last bit for powers of two, otherwise up to ties
+//! broken by rounding. Internally, labels, masses and heights are divided by powers of two so that
 //! they are near 1; values such as 1e-200 or 1e200 need no special treatment.
 
 mod checkpoint;

@@ -7,9 +7,10 @@ use crate::tools::option_range::OptionRange;
 /// Kind of tree that is learned, which determines the projection after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Ultrametric: all leaves have the same distance from the root; the paper's method.
+    /// Ultrametric trees, as in the paper: all leaves have the same distance from the root.
     Ultrametric,
-    /// Additive: leaves at any depth, every tree metric; projected by the Gromov product.
+    /// Additive trees, which represent every tree metric: leaves have any depth. The projection is
+    /// the Gromov product.
     #[default]
     Additive,
     /// The shape of the start, with one final projection (\[CTW24\], "skip-MST").

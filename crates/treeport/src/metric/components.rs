@@ -14,7 +14,8 @@ use crate::measures::Measure;
 #[derive(Clone)]
 pub struct Components {
     points: usize,
-    /// Nodes with edges, increasing, with component and number there; empty for one component.
+    /// Component of every node that has edges, and its number there, by increasing node; empty for
+    /// one component.
     places: Vec<Place>,
     /// Components with edges, in the order of their first nodes.
     parts: Vec<Component>,

@@ -103,8 +103,11 @@ impl Model {
         let of_tree = |(at, tree): (usize, &Tree)| {
             tree.extended(&places.iter().map(|place| place[at]).collect::<Vec<_>>())
         };
-        let mut trees: Vec<Tree> =
-            self.trees().iter().enumerate().map(of_tree).collect::<Result<_>>()?;
+        self.of_trees(self.trees().iter().enumerate().map(of_tree).collect::<Result<_>>()?)
+    }
+
+    /// Creates a model of the same kind from other trees.
+    pub(crate) fn of_trees(&self, mut trees: Vec<Tree>) -> Result<Self> {
         match self {
             Self::Tree(_) => Ok(Self::Tree(trees.remove(0))),
             Self::Forest(forest) => {

@@ -26,16 +26,16 @@ pub(crate) const fn regained(lost: f64) -> f64 {
     lost / (1.0 - lost)
 }
 
-/// Roundings of a sum of this many squares or absolute differences: at most three of each term's own (a wrapped
-/// difference has two, and its square one more, half of which the root leaves), and one for each of the sums that the
-/// term is part of.
+/// Returns the number of roundings of a sum of this many squares or absolute differences. A term
+/// has at most three roundings of its own: a wrapped difference has two, and its square one more,
+/// which the root halves. Each sum that the term is part of adds one.
 pub(crate) const fn sum_roundings(terms: usize) -> usize {
     terms + 4
 }
 
-/// Roundings of ‖x‖² + ‖y‖² − 2⟨x, y⟩, each of which takes at most the share u of ‖x‖² + ‖y‖². In whatever order it is
-/// added up, an inner product takes one of ‖x‖‖y‖ ≤ ½(‖x‖² + ‖y‖²) for each term; the others are for norms and the last
-/// two sums.
+/// Returns the number of roundings of ‖x‖² + ‖y‖² − 2⟨x, y⟩, each of at most the share u of ‖x‖² +
+/// ‖y‖². In whatever order it is added up, an inner product takes one of ‖x‖‖y‖ ≤ ½(‖x‖² + ‖y‖²)
+/// for each term; the others are for norms and the last two sums.
 pub(crate) const fn product_roundings(terms: usize) -> usize {
     terms + 16
 }
@@ -47,8 +47,8 @@ pub(crate) fn lowered_once(x: f32) -> f32 {
 }
 
 /// Returns twice the distance that a vector may move as its coordinates are rounded to single
-/// precision, which is u times its norm; the other half covers that `norm` is of the rounded
-/// vector, and earlier roundings to double precision. At least [`LEAST_LENGTH`].
+/// precision, which is u times its norm. The factor 2 covers that `norm` is of the rounded vector,
+/// and earlier roundings to double precision. At least [`LEAST_LENGTH`].
 pub(crate) fn moved_by_rounding(norm: f64) -> f32 {
     (2.001 * SINGLE * norm) as f32 + LEAST_LENGTH
 }
@@ -70,8 +70,8 @@ pub(crate) const TOTALS: f64 = 1e-12;
 /// add to their own roundings.
 pub(crate) const PLAN_TOTALS: f64 = 1e-14;
 
-/// Surpluses of mass below a tree node up to this share of all mass are rounding errors of equal
-/// masses: `double` of 450, the number of points of a measure whose masses add up to nearly 1.
+/// Share of all mass up to which surpluses below a tree node are rounding errors of equal masses:
+/// `double` of 450, the number of points of a measure whose masses add up to nearly 1.
 pub(crate) const SURPLUS: f64 = 1e-13;
 
 /// Relative difference of two sums of the same lengths along paths: `double` of 4,500 edges. Leaves

@@ -45,9 +45,9 @@ pub(crate) use for_wide_registers;
 /// body whether the processor multiplies and adds in one step ([`multiply_add`]), `WIDEST` whether
 /// this is the AVX-512 copy.
 ///
-/// Both copies have the same bits, but differ from the plain function in the last ones. The macro
-/// is therefore only for bounds (and for approximate searches, whose distances are bounds); bounds
-/// allow for one rounding each of product and sum.
+/// Both copies return the same bits; the last ones differ from those of the plain function. The
+/// macro is therefore only for bounds (and for approximate searches, whose distances are bounds);
+/// bounds allow for one rounding each of product and sum.
 macro_rules! for_fused_registers {
     ($(#[$about:meta])* $name:ident, $fused:ident, $widest:ident, ($($argument:ident: $type:ty),* $(,)?) -> $out:ty,
      $body:block) => {

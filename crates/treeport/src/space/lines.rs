@@ -1,8 +1,8 @@
 //! Maps of the space to lines, along directions or by the distance from landmarks.
 //!
-//! No map increases a distance: |⟨x, u⟩ − ⟨y, u⟩| ≤ ‖x − y‖ where the dual norm of u is 1, on a
-//! sphere |⟨x, u⟩ − ⟨y, u⟩| is at most the chord, and |d(x, l) − d(y, l)| ≤ d(x, y). W₁ of two
-//! clouds on a line is therefore a lower bound of their W₁.
+//! No map increases a distance. Directions u with dual norm 1 have |⟨x, u⟩ − ⟨y, u⟩| ≤ ‖x − y‖,
+//! which on a sphere is the chord; landmarks l have |d(x, l) − d(y, l)| ≤ d(x, y). W₁ of two clouds
+//! on a line is therefore a lower bound of their W₁.
 
 use rand::RngExt;
 
@@ -14,7 +14,7 @@ use crate::space::Space;
 /// Number of lines; twice as many gain less than 5 %.
 const LINES: usize = 32;
 
-/// Random differences over which [`Lines::outside`] is averaged.
+/// Number of random differences that [`Lines::outside`] averages.
 const DRAWS: usize = 256;
 
 /// Lines with the region of each that the clouds of the fit cover.

@@ -64,8 +64,7 @@ use crate::space::rows::{
 };
 use crate::tools::parallel;
 
-/// Methods of estimating W₁ between clouds from projections onto lines and partitions of space,
-/// without a tree.
+/// Methods that estimate W₁ between clouds by lines and partitions of the space, without a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SpaceMethod {

@@ -315,7 +315,7 @@ pub(super) struct Masses<'a, P> {
 }
 
 /// Calls `visit` at each place of either of two clouds, in increasing order, with the mass of the
-/// first minus that of the second there: exactly the opposite where the clouds are swapped.
+/// first there minus that of the second. Swapped clouds give exactly the opposite.
 pub(super) fn merged<P: Copy + PartialOrd>(
     a: Masses<'_, P>,
     b: Masses<'_, P>,

@@ -83,29 +83,17 @@ impl Tree {
     ) -> Result<Vec<MassBelow>> {
         let (step, instead) = ("the masses of all measures below all nodes", "take fewer measures");
         let mut all = Vec::new();
-        let (mut masses, mut seen) = (vec![0; self.nodes()], vec![false; self.nodes()]);
-        let mut above = Vec::new();
+        let (mut masses, mut above) = (vec![0; self.nodes()], Vec::new());
         for (measure, &weight) in measures.iter().zip(weights) {
             counter.add(0)?;
-            for (point, units) in integer_masses(&measure) {
-                masses[point] = units;
-                let mut node = point;
-                while node != self.root() && !std::mem::replace(&mut seen[node], true) {
-                    above.push(node as u32);
-                    node = self.shape.parent[node] as usize;
+            let units = integer_masses(&measure).into_iter();
+            self.masses_above(units, &mut masses, |v, mass| {
+                if v != self.root() {
+                    above.push(MassBelow { node: v as u32, mass, weight });
                 }
-            }
-            // Children before parents.
-            above.sort_unstable();
+            });
             memory::grow(&mut all, step, above.len(), instead)?;
-            for node in above.drain(..) {
-                let v = node as usize;
-                let mass = std::mem::take(&mut masses[v]);
-                masses[self.shape.parent[v] as usize] += mass;
-                seen[v] = false;
-                all.push(MassBelow { node, mass, weight });
-            }
-            masses[self.root()] = 0;
+            all.append(&mut above);
         }
         // Stable, so that sums of weights are always in the same order.
         all.sort_by_key(|entry| entry.node);

@@ -17,10 +17,10 @@
 //! the slopes of subtrees.
 //!
 //! # Complexity
-//! [`add_kink`](ConvexPieces::add_kink) is O(log n) and [`join`](ConvexPieces::join)
-//! O(k log(n/k + 1)) for the smaller number k of pieces, in expectation over priorities, which are
-//! hashes of the piece numbers and do not depend on the data; joining n pieces in any order takes
-//! O(n log n) in total.
+//! [`add_kink`](ConvexPieces::add_kink) is O(log n) and [`join`](ConvexPieces::join) O(k log(n/k +
+//! 1)) for the smaller number k of pieces, in expectation over priorities. Priorities are hashes of
+//! the piece numbers and do not depend on the data. Joining n pieces in any order takes O(n log n)
+//! in total.
 
 /// Absent child.
 const NONE: u32 = u32::MAX;

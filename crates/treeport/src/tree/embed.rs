@@ -1,5 +1,7 @@
 //! Embedding of measures as sparse vectors whose ℓ₁ distances are the tree distances.
 
+use std::ops::AddAssign;
+
 use super::Tree;
 use crate::error::Result;
 use crate::measures::{Measure, Measures};
@@ -76,33 +78,45 @@ impl Tree {
         below: &mut [f64],
         value: &impl Fn(f64, f64) -> f64,
     ) -> Vec<(usize, f64)> {
-        // Masses are above 0, so 0 marks a node that no path has reached yet.
-        let mut touched: Vec<usize> = Vec::new();
-        for (point, mass) in measure.iter() {
+        let mut entries = Vec::with_capacity(measure.support().len());
+        self.masses_above(measure.iter(), below, |v, mass| {
+            if self.lengths()[v] > 0.0 {
+                entries.push((v, value(mass, self.lengths()[v])));
+            }
+        });
+        entries
+    }
+
+    /// Calls `visit` with each node above some points, in increasing order, and the mass below it.
+    /// Masses are not 0, and `below` is 0 everywhere before and after.
+    pub(super) fn masses_above<T: Copy + Default + PartialEq + AddAssign>(
+        &self,
+        masses: impl Iterator<Item = (usize, T)>,
+        below: &mut [T],
+        mut visit: impl FnMut(usize, T),
+    ) {
+        let mut reached: Vec<usize> = Vec::new();
+        for (point, mass) in masses {
             below[point] = mass;
             let mut v = point;
             loop {
-                touched.push(v);
+                reached.push(v);
                 let parent = self.parents()[v] as usize;
-                if v == self.root() || below[parent] != 0.0 {
+                if v == self.root() || below[parent] != T::default() {
                     break;
                 }
                 v = parent;
-                below[v] = f64::MIN_POSITIVE; // marks it as reached; the mass is added up below
+                below[v] = mass; // marks it as reached; masses are added up below
             }
         }
-        touched.sort_unstable();
-        touched.iter().filter(|&&v| v >= self.leaves()).for_each(|&v| below[v] = 0.0);
-        let mut entries = Vec::with_capacity(touched.len());
-        for &v in &touched {
+        reached.sort_unstable();
+        reached.iter().filter(|&&v| v >= self.leaves()).for_each(|&v| below[v] = T::default());
+        for v in reached {
             let mass = std::mem::take(&mut below[v]);
             if v != self.root() {
                 below[self.parents()[v] as usize] += mass;
             }
-            if self.lengths()[v] > 0.0 {
-                entries.push((v, value(mass, self.lengths()[v])));
-            }
+            visit(v, mass);
         }
-        entries
     }
 }

@@ -1,9 +1,9 @@
 //! Attachment of new leaves to an unchanged tree, by their distances to old leaves alone.
 //!
 //! If distances between new points are known as well,
-//! [`Model::extended_on`](crate::Model::extended_on) is more accurate: here the distances of
-//! measures entirely on new points are too small (by 0.25 for samples of 100 points in R¹⁰),
-//! because new leaves ignore each other and are attached near central old leaves.
+//! [`Model::extended_on`](crate::Model::extended_on) is more accurate. Here the distances of
+//! measures entirely on new points are too small, by 0.25 for samples of 100 points in R¹⁰: new
+//! leaves ignore each other and are attached near central old leaves.
 //!
 //! A new point is attached by a new edge to a place on the path from its nearest old leaf p to the
 //! root. Cutting an edge in two changes no distance among the old leaves. Two numbers are chosen:
@@ -215,7 +215,8 @@ fn scale(compared: &[NearbyLeaf]) -> f64 {
     if mean.is_finite() { mean } else { 1.0 }
 }
 
-/// Finds place, at most `top` high, and length with the least error to some leaves.
+/// Finds the place and the length of an edge with the least error to some leaves; the place is at
+/// most `top` high.
 fn best_place(leaf: usize, nearest: f64, top: f64, compared: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
     let places = [0.0, half].into_iter().chain(compared.iter().map(|one| one.meeting_height));

@@ -157,8 +157,9 @@ impl AncestorIndex {
     ///
     /// `leaves` iterates over the branch of a leaf ([`branches`](Self::branches)), its rank,
     /// strictly increasing, and its initial state. `climb` is called with the state that moves up a
-    /// path and the path's length, once for every path between branchings; `join` adds the state
-    /// that arrives at a node to the one that waits there: O(s) for s leaves, for any tree.
+    /// path and the path's length, once for every path between branchings. `join` adds the state
+    /// that arrives at a node to the one that waits there. The sweep takes O(s) for s leaves of any
+    /// tree.
     ///
     /// Returns the final state at the last branching and the depth of that node; `None` without
     /// leaves.

@@ -1,7 +1,7 @@
 //! Rooted trees over the points.
 //!
 //! A learned ultrametric, an additive tree, a quadtree, a cluster tree and a phylogeny are all a
-//! [`Tree`]: flat arrays in an order in which a forward loop climbs to the root and a backward loop
+//! [`Tree`]: flat arrays, ordered so that a forward loop climbs to the root and a backward loop
 //! descends. An ultrametric tree has no type of its own, only a property
 //! ([`Tree::is_ultrametric`]).
 
@@ -60,7 +60,7 @@ pub struct Tree {
     shape: Arc<Shape>,
     /// Names of the points, if any; trees of a forest share them.
     names: Option<Arc<[String]>>,
-    /// Description of the first edge without a length in the text of the tree, if any.
+    /// Description of the first edge that has no length in the tree's text, if any.
     without_length: Option<Arc<str>>,
 }
 
@@ -257,13 +257,13 @@ impl Tree {
         }
     }
 
-    /// Sets the description of the first edge without a length in the text of the tree.
+    /// Sets the description of the first edge that has no length in the tree's text.
     fn read_without_length(mut self, above: Option<String>) -> Self {
         self.without_length = above.map(Into::into);
         self
     }
 
-    /// Returns the description of the first edge without a length in the text of the tree.
+    /// Returns the description of the first edge that has no length in the tree's text.
     fn without_length(&self) -> Option<&str> {
         self.without_length.as_deref()
     }

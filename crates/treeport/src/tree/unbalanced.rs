@@ -94,8 +94,8 @@ impl Tree {
         cost.get()
     }
 
-    /// Returns the surpluses of points (given by rank) in units, with sum 0 if they are `even`, and
-    /// the optimal mass that leaves each point upwards.
+    /// Returns the surpluses in units, with sum 0 if they are `even`, and the optimal mass that
+    /// leaves each point upwards. Points are ranks.
     fn moved(
         &self,
         surplus: &[(u32, f64)],

@@ -139,7 +139,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Computes tree distances of shares; if `relative`, divided by those without shared edges.
+    /// Computes tree distances of shares. If `relative`, divides them by their values if no edge
+    /// were shared.
     fn weighted_unifrac(
         &self,
         samples: &Measures,
@@ -258,8 +259,8 @@ impl Edges<'_> {
         }
     }
 
-    /// Computes Σ l g |p − q| / (p + q) over Σ l g, where g is a function of p + q and of the share
-    /// of all individuals below the edge.
+    /// Computes Σ l g |p − q| / (p + q), divided by Σ l g, where g is a function of p + q and of
+    /// the share of all individuals below the edge.
     fn weighted(&self, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut differences, mut sums) = (0.0, 0.0);
         // The first sample's share of all individuals; the sample may be empty.

@@ -1,6 +1,6 @@
 //! Files that `fit` keeps beside its output, so that the same command resumes after Ctrl-C, a crash
-//! or a kill: the number of pairs for a budget in `model.tree.budget.part`, solved labels in
-//! `model.tree.labels.part`, and the state of learning in `model.tree.part`.
+//! or a kill. The number of pairs for a budget is in `model.tree.budget.part`, solved labels are in
+//! `model.tree.labels.part`, and the state of learning is in `model.tree.part`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

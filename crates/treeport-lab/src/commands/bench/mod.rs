@@ -27,7 +27,7 @@ Examples:
   treeport-lab bench peers -- --help             what that benchmark takes
 
 Benchmarks in Python run by the interpreter in `target/venv` (`peers`: `target/venv-peers`), or by the one that
-PYTHON names; if something has to be installed there, they say what.
+PYTHON names; a missing package is an error with the command that installs it.
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
 /// Arguments of `treeport-lab bench`.
@@ -43,8 +43,8 @@ pub(crate) struct BenchArgs {
     /// Graphs as files of edges, for `scale`; without `--sizes` nothing else is measured.
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
-    /// Sets of the data folder, for `search` and `intervals` [default: all, and `short-texts` and
-    /// `plane`, which are made here]; `jets`, `images`, `cells` for `clouds`.
+    /// Sets to measure [default: all]. `search` and `intervals` have those of the data folder, and
+    /// the generated ones `short-texts` and `plane`; `clouds` has `jets`, `images` and `cells`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     sets: Vec<String>,
     /// Seed of the random data.

@@ -2,8 +2,8 @@
 //!
 //! A chain goes from a cluster to its nearest neighbor, and on, until two clusters are mutual
 //! nearest neighbors; these merge. In average, complete and Ward linkage a merged cluster is never
-//! nearer to others than its parts were, so the rest of the chain stays a chain, and the merges are
-//! those of the algorithm that always merges the globally nearest pair (Müllner, *Modern
+//! nearer to others than its parts were. The rest of the chain therefore stays a chain, and the
+//! merges are those of the algorithm that always merges the globally nearest pair (Müllner, *Modern
 //! hierarchical, agglomerative clustering algorithms*, 2011). The distances are overwritten.
 //!
 //! Ties go to the previous cluster of the chain, else to the smaller number; a merged cluster has

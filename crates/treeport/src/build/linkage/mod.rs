@@ -188,7 +188,7 @@ fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<S
     })
 }
 
-/// Number of points from which the working copy of all distances is in `f32`.
+/// From this number of points on, the working copy of all distances is in `f32`.
 const SINGLE_PRECISION: usize = 20_000;
 
 /// Clusters all pairwise distances bottom up, in place; counts merges.

@@ -66,7 +66,7 @@ struct OutsidePoints {
     unit: f64,
     dim: usize,
     point_metric: PointMetric,
-    /// Half periods in this unit.
+    /// Half periods of the coordinates, in this unit.
     halves: Option<Vec<f64>>,
     outside: Vec<Outside>,
     /// Coordinates of `outside`, row by row in the same order.

@@ -4,9 +4,9 @@
 //! to the own center: no point is read again. For squared distances and the cosine this is the mean
 //! distance itself; for Euclidean distances its root is the root mean square. For Manhattan
 //! distances every axis has its own spread, and the mean of |x − y| along it is approximated by
-//! √((c₁ − c₂)² + 2/π·(v₁ + v₂)): exact for two points, for clusters far apart, and for normal
-//! distributions with the same center. The largest of these means approximates the mean of the
-//! largest difference. Centers of periodic coordinates lie on the shorter path between those of
+//! √((c₁ − c₂)² + 2/π·(v₁ + v₂)). This is exact for two points, for clusters far apart, and for
+//! normal distributions with the same center. The largest of these means approximates the mean of
+//! the largest difference. Centers of periodic coordinates lie on the shorter path between those of
 //! their parts.
 
 use super::Clusters;

@@ -17,7 +17,7 @@ const MOST: usize = 4;
 
 const NONE: u32 = u32::MAX;
 
-/// Number of nearest nodes that a node of a graph is linked to besides its neighbors.
+/// A node of a graph is linked to its neighbors and to this number of nearest nodes.
 const NEAREST: usize = 8;
 
 /// Clusters represented by a few of their points.

@@ -1,8 +1,8 @@
-//! Design matrix of the least squares problem: which sample uses which edge; not stored for pairs
-//! of points.
+//! Design matrix of the least squares problem: which sample uses which edge. It is not stored for
+//! pairs of points.
 //!
-//! The distance of two points is linear in the edges, d(i, j) = h(i) + h(j) − 2h(lca) with h the
-//! distance from the root: one pass down the tree computes all h, and then a pair needs three
+//! The distance of two points is linear in the edges: d(i, j) = h(i) + h(j) − 2h(lca), where h is
+//! the distance from the root. One pass down the tree computes all h, and then a pair needs three
 //! numbers. The transpose adds a sample's value at i and j, subtracts it twice at lca, and one pass
 //! up the tree sums everything. Both are O(pairs + nodes), however deep the tree. For pairs of
 //! measures, the coefficient of an edge is the surplus of mass below it; those rows are stored,

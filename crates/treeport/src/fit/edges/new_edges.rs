@@ -18,8 +18,9 @@ const FACTORS: [f64; 2] = [0.2, 5.0];
 /// Labels below this share of the largest belong to copies of points and are left out.
 const LEAST_LABEL: f64 = 1e-9;
 
-/// Fits the edges of new leaves in weighted trees whose leaves from `old` on are new: edges with no
-/// old leaf below and a length x₀ above 0 become x₀·z; all others keep their lengths, bit for bit.
+/// Fits the edges of new leaves in weighted trees, whose leaves from `old` on are new. Edges with
+/// no old leaf below and a length x₀ above 0 become x₀·z. All other edges keep their lengths, bit
+/// for bit.
 ///
 /// ```text
 /// min over z ≥ 0 of  Σ ((W_T − W)/W)² + μ·S Σ_v (z(v) − f)²

@@ -4,9 +4,9 @@
 //! ½ Σ (Ax − d)² + λ Σ x + ½ μ Σ (x − x₀)²
 //! ```
 //!
-//! by conjugate gradients on the edges above 0 (the free set), with a projected step where an edge
-//! would become negative, and a step along the active edges where releasing them decreases the
-//! objective more (MPRGP: Dostál, Schöberl 2005, *Minimizing quadratic functions subject to bound
+//! by conjugate gradients on the edges above 0 (the free set). Where an edge would become negative,
+//! the step is projected; where releasing active edges decreases the objective more, the step is
+//! along these (MPRGP: Dostál, Schöberl 2005, *Minimizing quadratic functions subject to bound
 //! constraints*). Columns are first scaled to norm 1. Nested edges have almost equal columns, for
 //! which coordinate descent would need thousands of rounds.
 //!
@@ -97,7 +97,7 @@ const REFRESH: usize = 50;
 /// Curvature below this is a rounding error: columns have norm 1.
 const FLAT: f64 = 1e-13;
 
-/// Ratio of the decreases on active and free edges above which active edges are released.
+/// Active edges are released if they promise more than this many times the decrease of free edges.
 const PROPORTION: f64 = 1.0;
 
 /// Solves from `start` until the residual is at most the tolerance or the iterations are exhausted.

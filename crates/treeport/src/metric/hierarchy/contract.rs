@@ -1,7 +1,7 @@
 //! Node contraction, least important node first.
 //!
-//! Contracting a node v adds a shortcut of length ℓ(a, v) + ℓ(v, b) between two of its neighbors
-//! unless a path that avoids v (a witness) is as short; distances between the remaining nodes do
+//! Contracting a node v adds shortcuts between its neighbors a and b, of length ℓ(a, v) + ℓ(v, b),
+//! unless a path that avoids v (a witness) is as short. Distances between the remaining nodes do
 //! not change. The order affects speed alone. Nodes are preferred that add few arcs relative to
 //! those they remove, whose arcs represent few edges, and whose neighbors were not contracted
 //! before, so that contraction spreads evenly over the graph.

@@ -1,15 +1,15 @@
 //! Hub labels: the distance between any two nodes in a fraction of a microsecond.
 //!
-//! The label of a node lists some nodes above it, its hubs, with their distances, so that a
-//! shortest path between any two nodes passes a common hub (Cohen, Halperin, Kaplan, Zwick 2003;
-//! from a hierarchy: Abraham, Delling, Goldberg, Werneck 2012). Labels are computed from high to
-//! low: the candidates of a node are the node itself and the hubs of the nodes directly above it; a
+//! The label of a node lists some nodes above it, its hubs, with their distances. A shortest path
+//! between any two nodes passes a common hub (Cohen, Halperin, Kaplan, Zwick 2003; from a
+//! hierarchy: Abraham, Delling, Goldberg, Werneck 2012). Labels are computed from high to low: the
+//! candidates of a node are the node itself and the hubs of the nodes directly above it; a
 //! candidate is pruned if the path over another hub is shorter.
 //!
 //! # Invariant
-//! Pruning requires that the other path is shorter by more than [`rounding::PATHS`], so rounding
-//! prunes no hub of a shortest path of fewer than some thousand arcs of the hierarchy: distances
-//! are those of a search up to rounding.
+//! Pruning requires that the other path is shorter by more than [`rounding::PATHS`]. Rounding
+//! therefore prunes no hub of a shortest path of fewer than some thousand arcs of the hierarchy,
+//! and distances are those of a search up to rounding.
 //!
 //! # Complexity
 //! About 50 to 100 hubs per node on roads. Computing a label takes the product of the number of

@@ -2,8 +2,8 @@
 //!
 //! The positions above any source or target are stored consecutively with their arcs. An upward
 //! sweep, from low to high positions, propagates the distances of eight sources at a time, in
-//! lanes; Dijkstra propagates them through the core, if there is one; a downward sweep propagates
-//! them to the targets.
+//! lanes. Dijkstra's search propagates them through the core, if there is one, and a downward sweep
+//! to the targets.
 
 use rayon::prelude::*;
 

@@ -160,9 +160,10 @@ pub(crate) fn add_difference<const FORMULA: u8, const FUSED: bool>(apart: f32, s
     }
 }
 
-/// Roundings that an arc adds to those of its chord: one for each step of the series but the last,
-/// whose factor is at most ½; one each for the product, the difference from half a circle and that
-/// constant; and one for the truncation error of the series, 2.6·10⁻⁸.
+/// Roundings that an arc adds to those of its chord. There is one for each step of the series but
+/// the last, because its factor is at most ½. There is one each for the product, the difference
+/// from half a circle, the constant for half a circle, and the truncation error of the series,
+/// 2.6·10⁻⁸.
 const ARC_ROUNDINGS: usize = 12;
 
 /// Coefficients of arcsin(x)/x in x², with an error of at most 2.6·10⁻⁸ for x² up to ½.

@@ -1,7 +1,7 @@
 //! Lower bounds of distances, in single precision, from a few points (the origins) to some of many
 //! (the targets).
 //!
-//! The targets are laid out once, relative to a center and in units; the origins are laid out for
+//! The targets are laid out once, relative to a center and in units. The origins are laid out for
 //! every query, sixteen side by side, so that one coordinate of a target meets sixteen origins at
 //! once. A distance depends on its two points and on the layout of all targets alone: it has the
 //! same bits in every query.

@@ -1,7 +1,7 @@
 //! Condensed distance matrices, computed with a blocked matrix product.
 //!
 //! ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ turns nearly all of the work into a matrix product, which runs
-//! at the speed of the machine, but loses digits when x and y are close together and far from the
+//! at the speed of the machine. It loses digits when x and y are close together and far from the
 //! origin. So the points are centered on their mean first, and every entry that is still small
 //! compared with the norms is computed again from its two vectors. The number of points alone
 //! determines the blocks, so any number of threads gives the same bits.

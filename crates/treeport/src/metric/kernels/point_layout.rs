@@ -16,7 +16,7 @@ use super::panels::{
 };
 use crate::metric::points::Points;
 
-/// Number of coordinates from which inner products and cached distances are faster.
+/// From this number of coordinates on, inner products and cached distances are faster.
 const PRODUCTS: usize = 12;
 
 /// Number of coordinates of all points laid out up to which they stay in a cache.

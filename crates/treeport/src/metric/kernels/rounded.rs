@@ -38,8 +38,8 @@ pub(crate) struct SinglePrecisionVectors {
 /// Row and column vectors relative to one center and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
-    /// Half periods in units, infinite for coordinates without one; `None` where none affects these
-    /// vectors. The error of rounded half periods is part of the vectors' own.
+    /// Half periods in units: infinite for coordinates without a period, `None` if no period
+    /// affects these vectors. The error of rounded half periods is part of the vectors' own.
     pub(crate) halves: Option<Vec<f32>>,
     pub(crate) rows: SinglePrecisionVectors,
     pub(crate) cols: SinglePrecisionVectors,
@@ -172,8 +172,8 @@ impl SinglePrecisionCopy {
         Some(Self { unit: frame.unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
-    /// Copies some of all points, relative to their own center where they lie close together.
-    /// Returns `None` where their rounding error exceeds [`MOST_MOVED_SHARE`].
+    /// Copies some of all points, relative to their own center if they are close together. Returns
+    /// `None` if their rounding error exceeds [`MOST_MOVED_SHARE`].
     fn pair(
         &self,
         dim: usize,

@@ -191,7 +191,7 @@ impl LoweredTable {
 /// Largest number of entries, 64 MiB, of a table that is lowered as a whole.
 const MOST_KEPT: usize = 1 << 24;
 
-/// A call that requests at least one in this many entries of a table lowers the whole table.
+/// The whole table is lowered once a call requests one in this many of its entries.
 const SOON: usize = 8;
 
 /// Number of coordinates up to which differences are added up: a product loses the digits of points

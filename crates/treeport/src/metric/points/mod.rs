@@ -81,7 +81,7 @@ trait PointFormula {
         Self::judge_differences(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>())
     }
 
-    /// Computes the distance by the textbook formula, if it has one.
+    /// Computes the distance from the differences of coordinates, by the textbook formula.
     #[cfg(test)]
     fn judge_differences(_differences: &[f64]) -> f64 {
         unreachable!("no distance of differences")

@@ -192,7 +192,7 @@ pub(crate) fn bounding_box<'a>(
     (low, high)
 }
 
-/// Returns the half periods that affect distances of some wrapped points: along an axis on which no
+/// Returns the half periods that affect distances of some wrapped points. Along an axis on which no
 /// two points are more than half a period apart, the period changes no difference.
 pub(crate) fn relevant_halves<'a>(
     halves: &[f64],

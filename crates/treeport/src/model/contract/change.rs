@@ -1,4 +1,4 @@
-//! Change of distances by other edge lengths: of every pair, or a bound for all pairs.
+//! How much distances change with other edge lengths: for every pair, or at most for all pairs.
 //!
 //! If edges are longer by δ, the distance of x and y changes by Σ δ_v |x_v − y_v|, where x_v and
 //! y_v are the masses below v. As |x − y| = x + y − 2 min(x, y), that is

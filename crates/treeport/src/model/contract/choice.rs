@@ -69,7 +69,7 @@ struct Candidate {
 /// State of the greedy contraction.
 struct GreedyContraction<'a> {
     nodes: &'a ForestNodes,
-    /// For every node, which is a column: the rows with mass below it.
+    /// Rows with mass below every node; a node is a column.
     columns: Csr,
     /// Mean of |x − y| over all pairs of rows, for every column.
     spread: Vec<f64>,

@@ -160,7 +160,7 @@ impl<'a> NewickReader<'a> {
         Ok(())
     }
 
-    /// Describes the first edge without a length in the text.
+    /// Describes the first edge that has no length in the text.
     pub(super) fn without_length(&self) -> Option<String> {
         let inner = |node: &usize| self.parent[*node].is_some() && !self.measured[*node];
         let node = (0..self.parent.len()).find(inner)?;
