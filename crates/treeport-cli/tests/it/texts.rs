@@ -102,7 +102,8 @@ fn the_library_and_the_command_line_index_the_same_texts() {
         });
         let metric = GroundMetric::from_points(2, points.collect(), PointMetric::Manhattan);
         let metric = metric.expect("points");
-        let index = Index::new(&metric, &texts.measures, &IndexOptions::default(), &silent);
+        let measures = texts.measures.normalized();
+        let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent);
         let file = IndexFile { index: index.expect("an index"), point_names: Some(texts.words) };
         folder.json(&format!("{BUILD} --metric manhattan {args} --json -o a.index"));
         assert!(file.to_bytes().expect("a file") == folder.read("a.index"), "{args}");

@@ -3,7 +3,7 @@
 //! The content tells the format: a first line of two whole numbers is a header of word2vec, and what
 //! follows is a word and numbers, as text or as single-precision values. Words may contain spaces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
@@ -51,7 +51,7 @@ impl WordVectors {
     /// ```
     pub fn read(
         path: impl AsRef<Path>,
-        wanted: Option<&HashSet<String>>,
+        wanted: Option<&BTreeSet<String>>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let path = path.as_ref();
@@ -68,7 +68,7 @@ impl WordVectors {
     pub fn of_reader(
         reader: impl Read,
         bytes: Option<usize>,
-        wanted: Option<&HashSet<String>>,
+        wanted: Option<&BTreeSet<String>>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let read = Counter::new(tasks::READING_VECTORS, bytes.filter(|&bytes| bytes > 0), progress);
@@ -145,7 +145,7 @@ fn is_text(ahead: &[u8], dim: usize) -> bool {
 
 /// The vectors read so far.
 struct Kept<'a> {
-    wanted: Option<&'a HashSet<String>>,
+    wanted: Option<&'a BTreeSet<String>>,
     seen: HashSet<String>,
     vectors: WordVectors,
 }
@@ -188,9 +188,9 @@ impl Kept<'_> {
     /// Checks the first word of a line, which most lines are skipped by; words may contain spaces.
     fn may_want(&self, text: &[u8]) -> bool {
         let Some(wanted) = self.wanted else { return true };
-        let first = text.split(|&byte| byte == b' ').next().unwrap_or_default();
-        let spaces = text.iter().filter(|&&byte| byte == b' ').count();
-        spaces != self.vectors.dim || wanted.contains(&*String::from_utf8_lossy(first))
+        let mut parts = text.split(|&byte| byte == b' ');
+        let first = parts.next().unwrap_or_default();
+        parts.count() != self.vectors.dim || wanted.contains(&*String::from_utf8_lossy(first))
     }
 
     fn line(&mut self, text: &[u8], numbers: &mut Vec<f32>, line: u64) -> Result<()> {
@@ -254,9 +254,7 @@ impl Kept<'_> {
         match self.wanted {
             _ if !self.vectors.words.is_empty() => Ok(self.vectors),
             Some(wanted) if self.vectors.dim > 0 => {
-                let mut some: Vec<&str> = wanted.iter().map(String::as_str).collect();
-                some.sort_unstable();
-                some.truncate(3);
+                let some: Vec<&str> = wanted.iter().take(3).map(String::as_str).collect();
                 let (count, some) = (wanted.len(), some.join(", "));
                 let reason = format!(
                     "none of the {count} words asked for is there, such as {some}; upper and lower case differ"
