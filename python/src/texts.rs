@@ -1,6 +1,6 @@
 //! Word vectors, and documents as measures on words.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use numpy::PyArray1;
@@ -24,7 +24,7 @@ type Vectors<'py> = (Vec<String>, Bound<'py, PyArray1<f32>>, usize);
 pub(crate) fn read_word_vectors<'py>(
     py: Python<'py>,
     path: PathBuf,
-    words: Option<HashSet<String>>,
+    words: Option<BTreeSet<String>>,
     report: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vectors<'py>> {
     let read =

@@ -1,6 +1,6 @@
 //! Texts in place of measures, for `index` and `nearest`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -45,7 +45,7 @@ impl TextArgs {
     ) -> Result<(GroundMetric, Vec<String>, Measures)> {
         let mut table = self.count(path, output)?;
         table.weigh(self.word_weights);
-        let wanted: HashSet<String> = table.words().iter().cloned().collect();
+        let wanted: BTreeSet<String> = table.words().iter().cloned().collect();
         let vectors_of = |progress: &treeport::Progress<'_>| match source::piped(vectors)? {
             Some(bytes) => {
                 WordVectors::of_reader(&bytes[..], Some(bytes.len()), Some(&wanted), progress)
@@ -63,7 +63,8 @@ impl TextArgs {
         let points = texts.words.iter().flat_map(vector).collect();
         let metric = GroundMetric::from_points(found.dim, points, geometry)
             .with_context(|| input::name(vectors))?;
-        Ok((metric, texts.words, texts.measures))
+        // Python's searches divide rows by their totals, too, which rounding leaves near 1.
+        Ok((metric, texts.words, texts.measures.normalized()))
     }
 
     /// Reads texts on the words of an index. Their rarity is that in the index.
@@ -82,7 +83,7 @@ impl TextArgs {
         table.weigh_as(self.word_weights, file.index.measures(), words);
         let there: HashSet<&str> = words.iter().map(String::as_str).collect();
         let texts = known(&table, path, |word| there.contains(word), output)?;
-        texts.on(words).with_context(|| input::name(index))
+        Ok(texts.on(words).with_context(|| input::name(index))?.normalized())
     }
 
     fn count(&self, path: &Path, output: &Output) -> Result<WordTable> {

@@ -111,9 +111,9 @@ fn read(
     args: &IndexArgs,
     output: &Output,
 ) -> Result<(GroundMetric, Option<Vec<String>>, Measures)> {
-    if let (Some(texts), vectors) = (&args.texts.texts, &args.vectors) {
+    if let Some(texts) = &args.texts.texts {
         let missing = "the words of `--texts` need `--vectors`, or an INDEX to add the texts to";
-        let vectors = vectors.as_deref().context(missing)?;
+        let vectors = args.vectors.as_deref().context(missing)?;
         let (metric, words, measures) =
             args.texts.with_vectors(texts, vectors, geometry(args), output)?;
         return Ok((metric, Some(words), measures));

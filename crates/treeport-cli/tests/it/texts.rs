@@ -102,7 +102,8 @@ fn the_library_and_the_command_line_index_the_same_texts() {
         });
         let metric = GroundMetric::from_points(2, points.collect(), PointMetric::Manhattan);
         let metric = metric.expect("points");
-        let index = Index::new(&metric, &texts.measures, &IndexOptions::default(), &silent);
+        let measures = texts.measures.normalized();
+        let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent);
         let file = IndexFile { index: index.expect("an index"), point_names: Some(texts.words) };
         folder.json(&format!("{BUILD} --metric manhattan {args} --json -o a.index"));
         assert!(file.to_bytes().expect("a file") == folder.read("a.index"), "{args}");
@@ -112,30 +113,18 @@ fn the_library_and_the_command_line_index_the_same_texts() {
 #[test]
 fn errors_name_files_lines_and_documents() {
     let folder = with_texts();
-    assert_snapshot!(folder.error("index --texts news -o a.index"), @r#"
-    the words of `--texts` need `--vectors`, or an INDEX to add the texts to
-    "#);
-    assert_snapshot!(folder.error("index --vectors glove.txt --measures measures.csv -o a.index"), @r#"
-    `--vectors` are for the words of `--texts`; `--points` has vectors for `--measures`
-    "#);
+    assert_snapshot!(folder.error("index --texts news -o a.index"), @"the words of `--texts` need `--vectors`, or an INDEX to add the texts to");
+    assert_snapshot!(folder.error("index --vectors glove.txt --measures measures.csv -o a.index"), @"`--vectors` are for the words of `--texts`; `--points` has vectors for `--measures`");
     folder.write("bad.txt", "cat 0 0\ndog 0\n");
-    assert_snapshot!(folder.error("index --texts news --vectors bad.txt -o a.index"), @r#"
-    bad.txt: word vectors, line 2, word `dog 0`: it does not have 2 numbers
-    "#);
+    assert_snapshot!(folder.error("index --texts news --vectors bad.txt -o a.index"), @"bad.txt: word vectors, line 2, word `dog 0`: it does not have 2 numbers");
     folder.write("other.txt", "tree 0 0\n");
-    assert_snapshot!(folder.error("index --texts news --vectors other.txt -o a.index"), @r#"
-    other.txt: word vectors, all lines: none of the 4 words asked for is there, such as bus, car, cat; upper and lower case differ
-    "#);
+    assert_snapshot!(folder.error("index --texts news --vectors other.txt -o a.index"), @"other.txt: word vectors, all lines: none of the 4 words asked for is there, such as bus, car, cat; upper and lower case differ");
     folder.write("news/trees.txt", "Tree");
-    assert_snapshot!(folder.error("index --texts news --vectors glove.txt -o a.index"), @r#"
-    news: 1 of 4 documents have no word with a vector, such as document trees, `Tree`; leave them out, or give more vectors
-    "#);
+    assert_snapshot!(folder.error("index --texts news --vectors glove.txt -o a.index"), @"news: 1 of 4 documents have no word with a vector, such as document trees, `Tree`; leave them out, or give more vectors");
     std::fs::remove_file(folder.path("news/trees.txt")).expect("a file");
     folder.run(&format!("{BUILD} -o a.index"));
     folder.write("unknown.txt", "cat\ntrees\n");
-    assert_snapshot!(folder.error("nearest a.index --texts unknown.txt"), @r#"
-    unknown.txt: 1 of 2 documents have no word with a vector, such as document 1, `trees`; leave them out, or give more vectors
-    "#);
+    assert_snapshot!(folder.error("nearest a.index --texts unknown.txt"), @"unknown.txt: 1 of 2 documents have no word with a vector, such as document 1, `trees`; leave them out, or give more vectors");
     assert_snapshot!(folder.error("nearest a.index --texts new.txt --queries measures.csv"), @r#"
     the argument '--texts <PATH>' cannot be used with '--queries <FILE>'
 
@@ -144,10 +133,6 @@ fn errors_name_files_lines_and_documents() {
     For more information, try '--help'.
     "#);
     folder.run("index --points line.csv --measures measures.csv -o b.index");
-    assert_snapshot!(folder.error("nearest b.index --texts new.txt"), @r#"
-    b.index: its points have no names, which the words of `--texts` need
-    "#);
-    assert_snapshot!(folder.error("index b.index --texts new.txt -o b.index"), @r#"
-    b.index: its points have no names, which the words of `--texts` need
-    "#);
+    assert_snapshot!(folder.error("nearest b.index --texts new.txt"), @"b.index: its points have no names, which the words of `--texts` need");
+    assert_snapshot!(folder.error("index b.index --texts new.txt -o b.index"), @"b.index: its points have no names, which the words of `--texts` need");
 }

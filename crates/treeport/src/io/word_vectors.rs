@@ -3,7 +3,7 @@
 //! The content tells the format: a first line of two whole numbers is a header of word2vec, and what
 //! follows is a word and numbers, as text or as single-precision values. Words may contain spaces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
@@ -51,7 +51,7 @@ impl WordVectors {
     /// ```
     pub fn read(
         path: impl AsRef<Path>,
-        wanted: Option<&HashSet<String>>,
+        wanted: Option<&BTreeSet<String>>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let path = path.as_ref();
@@ -68,7 +68,7 @@ impl WordVectors {
     pub fn of_reader(
         reader: impl Read,
         bytes: Option<usize>,
-        wanted: Option<&HashSet<String>>,
+        wanted: Option<&BTreeSet<String>>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let read = Counter::new(tasks::READING_VECTORS, bytes.filter(|&bytes| bytes > 0), progress);
@@ -78,6 +78,9 @@ impl WordVectors {
         reader.read_until(b'\n', &mut first).map_err(|error| broken(error, "line 1"))?;
         let mut found = Kept { wanted, seen: HashSet::new(), vectors: Self::default() };
         if let Some((count, dim)) = header(&first) {
+            if dim == 0 {
+                return Err(bad(STEP, "line 1", "it says that vectors have 0 coordinates"));
+            }
             found.vectors.dim = dim;
             let mut ahead = Vec::new();
             let more = reader.by_ref().take(LONGEST_WORD).read_to_end(&mut ahead);
@@ -145,7 +148,7 @@ fn is_text(ahead: &[u8], dim: usize) -> bool {
 
 /// The vectors read so far.
 struct Kept<'a> {
-    wanted: Option<&'a HashSet<String>>,
+    wanted: Option<&'a BTreeSet<String>>,
     seen: HashSet<String>,
     vectors: WordVectors,
 }
@@ -188,15 +191,15 @@ impl Kept<'_> {
     /// Checks the first word of a line, which most lines are skipped by; words may contain spaces.
     fn may_want(&self, text: &[u8]) -> bool {
         let Some(wanted) = self.wanted else { return true };
-        let first = text.split(|&byte| byte == b' ').next().unwrap_or_default();
-        let spaces = text.iter().filter(|&&byte| byte == b' ').count();
-        spaces != self.vectors.dim || wanted.contains(&*String::from_utf8_lossy(first))
+        let mut parts = text.split(|&byte| byte == b' ');
+        let first = parts.next().unwrap_or_default();
+        parts.count() != self.vectors.dim || wanted.contains(&*String::from_utf8_lossy(first))
     }
 
     fn line(&mut self, text: &[u8], numbers: &mut Vec<f32>, line: u64) -> Result<()> {
         numbers.clear();
         let dim = self.vectors.dim;
-        let mut parts = text.rsplitn(dim + 1, |&byte| byte == b' ');
+        let mut parts = text.rsplitn(dim.saturating_add(1), |&byte| byte == b' ');
         for part in parts.by_ref().take(dim) {
             // As NumPy reads single precision: by double precision.
             let number = std::str::from_utf8(part).ok().and_then(|part| part.parse::<f64>().ok());
@@ -214,9 +217,6 @@ impl Kept<'_> {
     /// Reads word2vec's binary format: a word, a space, and numbers in single precision.
     fn binary(&mut self, mut reader: impl BufRead, count: usize) -> Result<()> {
         let dim = self.vectors.dim;
-        if dim == 0 {
-            return Err(bad(STEP, "line 1", "it says that vectors have 0 coordinates"));
-        }
         memory::check(STEP, (dim as u64).saturating_mul(4), INSTEAD)?;
         let (mut word, mut data) = (Vec::new(), vec![0; 4 * dim]);
         for number in 1..=count {
@@ -254,9 +254,7 @@ impl Kept<'_> {
         match self.wanted {
             _ if !self.vectors.words.is_empty() => Ok(self.vectors),
             Some(wanted) if self.vectors.dim > 0 => {
-                let mut some: Vec<&str> = wanted.iter().map(String::as_str).collect();
-                some.sort_unstable();
-                some.truncate(3);
+                let some: Vec<&str> = wanted.iter().take(3).map(String::as_str).collect();
                 let (count, some) = (wanted.len(), some.join(", "));
                 let reason = format!(
                     "none of the {count} words asked for is there, such as {some}; upper and lower case differ"
@@ -286,5 +284,95 @@ fn broken(error: io::Error, place: &str) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
         Err(error) => bad(STEP, place, format!("cannot be read further: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::progress::silent;
+
+    fn read(bytes: &[u8], wanted: &[&str]) -> Result<WordVectors> {
+        let wanted: BTreeSet<String> = wanted.iter().map(ToString::to_string).collect();
+        let wanted = (!wanted.is_empty()).then_some(&wanted);
+        WordVectors::of_reader(bytes, Some(bytes.len()), wanted, &silent)
+    }
+
+    fn binary(words: &[&str], vectors: &[f32], between: &str) -> Vec<u8> {
+        let dim = vectors.len() / words.len();
+        let mut bytes = format!("{} {dim}\n", words.len()).into_bytes();
+        for (word, vector) in words.iter().zip(vectors.chunks(dim)) {
+            bytes.extend(format!("{word} ").bytes());
+            bytes.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
+            bytes.extend(between.bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_format_has_the_same_vectors() {
+        let (words, vectors) = (["cat", "na\u{ef}ve"], [0.5, -1.0, 2e-3, 1.0, 0.0, 3.25]);
+        let text = "cat 0.5 -1 2e-3\r\nna\u{ef}ve 1.0 0 3.25 \n\ncat 7 7 7\n";
+        let expected = WordVectors {
+            words: words.map(String::from).to_vec(),
+            dim: 3,
+            coordinates: vectors.into(),
+        };
+        for bytes in [
+            text.as_bytes().to_vec(),
+            format!("3 3\n{text}").into_bytes(),
+            binary(&words, &vectors, "\n"),
+            binary(&words, &vectors, ""),
+        ] {
+            assert_eq!(read(&bytes, &[]).unwrap(), expected);
+            let one = read(&bytes, &["na\u{ef}ve", "dog"]).unwrap();
+            assert_eq!((one.words.len(), &one.coordinates[..]), (1, &vectors[3..]));
+        }
+        let spaces = read(b"New York 1 2\nOslo 3 4\n", &["New York"]).unwrap();
+        assert_eq!((&spaces.words[0][..], &spaces.coordinates[..]), ("New York", &[1.0, 2.0][..]));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let damaged = &binary(&["cat", "dog"], &[1.0, 2.0], "")[..];
+        for (bytes, wanted, message) in [
+            (&b""[..], "", "line 1: the file is empty"),
+            (b"cat\n", "", "line 1: it begins with `cat`; a line of word vectors is"),
+            (b"cat 1 2\ndog 1 x\n", "", "line 2, word `dog 1 x`: it does not have 2 numbers"),
+            (b"cat 1 2\ndog 1\n", "", "line 2, word `dog 1`: it does not have 2 numbers"),
+            (b"cat 1 2\ndog 1 inf\n", "dog", "line 2, word `dog 1 inf`"),
+            (
+                b"cat 1 2\n",
+                "dog",
+                "all lines: none of the 1 words asked for is there, such as dog;",
+            ),
+            (b"1 18446744073709551615\ncat 1 2\n", "", "line 2, word `cat 1 2`"),
+            (&damaged[..damaged.len() - 1], "", "word 2 of 2: the file ends or is damaged here"),
+            (&binary(&["cat"], &[f32::NAN], ""), "", "word 1, `cat`: a coordinate is not finite"),
+            (b"2 0\n\x00\x01", "", "line 1: it says that vectors have 0 coordinates"),
+        ] {
+            let wanted: Vec<&str> = wanted.split_whitespace().collect();
+            let error = read(bytes, &wanted).unwrap_err().to_string();
+            assert!(error.starts_with("word vectors, "), "{error}");
+            assert!(error.contains(message), "{error}");
+        }
+        let canceled = WordVectors::of_reader(&b"cat 1\n"[..], None, None, &|_| false);
+        assert!(matches!(canceled, Err(Error::Canceled)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            head in "([0-9]{1,3} [0-9]{1,2}\n)?",
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), prop::sample::select(b"a1. \n".to_vec())], 0..200),
+        ) {
+            let all = [head.as_bytes(), &bytes].concat();
+            if let Ok(found) = read(&all, &[]) {
+                prop_assert_eq!(found.coordinates.len(), found.words.len() * found.dim);
+                prop_assert!(found.coordinates.iter().all(|number| number.is_finite()));
+            }
+        }
     }
 }

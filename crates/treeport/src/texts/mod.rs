@@ -78,17 +78,8 @@ impl WordCounter {
     fn add<'a>(&mut self, words: impl Iterator<Item = &'a str>, beginning: Box<str>) -> Result<()> {
         let mut found: Vec<u32> = Vec::new();
         for word in words.filter(|word| !self.stop_words.has(word)) {
-            let next = self.number.len();
-            found.push(match self.number.get(word) {
-                Some(&number) => number,
-                None => {
-                    let max = u32::MAX as usize;
-                    let number = u32::try_from(next)
-                        .map_err(|_| Error::TooManyPoints { count: next, max })?;
-                    self.number.insert(word.into(), number);
-                    number
-                }
-            });
+            let number = self.number.get(word).copied();
+            found.push(number.map_or_else(|| number_of_new(word, &mut self.number), Ok)?);
         }
         found.sort_unstable();
         memory::grow(&mut self.entries, STEP, found.len(), INSTEAD)?;
@@ -127,8 +118,16 @@ impl WordCounter {
     }
 }
 
+fn number_of_new(word: &str, all: &mut HashMap<String, u32>) -> Result<u32> {
+    let (count, max) = (all.len(), u32::MAX as usize);
+    let number = u32::try_from(count).map_err(|_| Error::TooManyPoints { count, max })?;
+    all.insert(word.into(), number);
+    Ok(number)
+}
+
 fn beginning(characters: impl Iterator<Item = char>) -> Box<str> {
-    characters.take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let shown = characters.take(SHOWN).map(|c| if c.is_control() { ' ' } else { c });
+    shown.collect::<String>().trim().into()
 }
 
 /// Counts and masses of the words of documents.

@@ -4,7 +4,9 @@ use super::*;
 
 fn counted(texts: &[&str], stop_words: StopWords) -> WordTable {
     let mut counter = WordCounter::new(stop_words);
-    texts.iter().for_each(|text| counter.add_text(text).unwrap());
+    for text in texts {
+        counter.add_text(text).unwrap();
+    }
     counter.finish()
 }
 
@@ -102,7 +104,9 @@ proptest! {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let table = counted(&texts, StopWords::english());
         let mut listed = WordCounter::new(StopWords::english());
-        documents.iter().for_each(|words| listed.add_words(words).unwrap());
+        for words in &documents {
+            listed.add_words(words).unwrap();
+        }
         prop_assert_eq!(&listed.finish().counts, &table.counts);
         for (row, words) in documents.iter().enumerate() {
             for (column, word) in table.words().iter().enumerate() {
