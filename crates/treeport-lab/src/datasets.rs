@@ -25,10 +25,11 @@ pub enum Kind {
 }
 
 /// Known data sets, in the order of their tables.
-pub const KNOWN: [(&str, Kind); 10] = [
+pub const KNOWN: [(&str, Kind); 11] = [
     ("bbcsport", Kind::Text),
     ("bbcsport_w2v1k", Kind::Text),
     ("twitter", Kind::Text),
+    ("ohsumed", Kind::Text),
     ("usca312", Kind::Matrix),
     ("usair97", Kind::Graph),
     ("belfast", Kind::Graph),

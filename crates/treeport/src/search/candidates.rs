@@ -107,6 +107,11 @@ impl Candidates {
         self.others.push(Reverse((Total(key), step, row, at, Total(bound))));
     }
 
+    /// Sets the factor from bounds to keys of all candidates that were not refined.
+    pub(super) fn set_stretch(&mut self, stretch: &Stretch) {
+        self.stretch = stretch.of(SHARED);
+    }
+
     /// Returns the smallest key.
     pub(super) fn least(&mut self) -> f64 {
         let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.key);

@@ -50,6 +50,7 @@ mod cloud_levels;
 #[cfg(test)]
 mod cloud_tests;
 mod clouds;
+mod deadline;
 mod device_points;
 mod external_bounds;
 #[cfg(feature = "io")]
@@ -283,7 +284,9 @@ impl Index {
 
     /// Finds near measures of every query within about this time for each: the `k` best of those
     /// solved by then, or the `k` that seem nearest if fewer were solved. Their distances are exact;
-    /// a list is proved where its last distance is at most [`Neighbors::bound`].
+    /// a list is proved where its last distance is at most [`Neighbors::bound`]. The time of solving
+    /// them is part of the limit, but a query takes at least that of bounding all measures once and
+    /// solving `k`.
     ///
     /// Results depend on the speed of the machine.
     ///

@@ -13,3 +13,9 @@
 //!   of MiniLM's 384 coordinates, 64 directions have 0.69 to 0.71 of a distance between words, and
 //!   128 have 0.84 to 0.86. Potentials on all coordinates bound better before any distance is
 //!   computed.
+//! - *Larger factors* in approximate searches: with the quantiles 0.3 and 0.5 of the ratios in place
+//!   of 0.1, a query among 7,350 abstracts (Ohsumed) takes 0.78 and 0.68 of the time, and recall
+//!   falls from 0.89 to 0.79 and 0.67. It transforms 62 and 40 candidates instead of 100.
+//! - *Solving the least bounds* when the time is over, without typical factors and without time
+//!   kept for solving: of the ten nearest, 0.21 instead of 0.65 in 5 ms on Ohsumed, 0.42 instead of
+//!   0.83 in 20 ms, 0.90 instead of 0.97 in 50 ms.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED, safe};
 use super::clouds;
+use super::deadline::Deadline;
 use super::external_bounds::bound_of;
 use super::pair::QueryPair;
 use super::partial::RaisedBounds;
@@ -29,7 +30,7 @@ use crate::solve::single_problem::SingleProblem;
 use crate::solve::{Aim, Problem, Workspace};
 
 /// Maximum number of costs of a pair that is bounded before it is solved: 64 MiB.
-const MOST_COSTS: usize = 1 << 24;
+pub(super) const MOST_COSTS: usize = 1 << 24;
 
 /// Maximum number of rounds of sweeps on a pair.
 pub(super) const ROUNDS: usize = 3;
@@ -77,7 +78,7 @@ pub(super) struct Searcher {
     pub(super) pair: QueryPair,
     /// Workspaces for pairs with the query on the left, and for those with the measure there: the
     /// first keeps the query's points prepared.
-    workspaces: [Workspace; 2],
+    pub(super) workspaces: [Workspace; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     pub(super) bounds: Vec<f32>,
     /// Whether `bounds` include those by the potential of the query.
@@ -107,6 +108,8 @@ pub(super) struct Searcher {
     duals: Vec<f32>,
     /// Distances of solved candidates.
     known: Vec<f64>,
+    /// The time limit of the search, if any.
+    deadline: Option<Deadline>,
     /// If wanted, bounds of candidates with their rows and levels.
     pub(super) refined_bounds: Option<Vec<(u32, u8, f64)>>,
 }
@@ -167,7 +170,7 @@ impl Searcher {
         let limit = if is_exact { request.limit } else { f64::INFINITY };
         let request = SearchRequest { limit, ..request };
         let query = &Query { index, measure, request, counter };
-        let end = request.time.and_then(|time| Instant::now().checked_add(time));
+        self.deadline = request.time.map(|time| Deadline::new(index, measure, time));
         self.bound_all(index, measure, &request)?;
         self.pair.begin(index, measure);
         self.duals.clear();
@@ -188,7 +191,8 @@ impl Searcher {
                 }
                 break;
             }
-            if end.is_some_and(|end| Instant::now() >= end) {
+            let missing = request.end.most().min(index.len()).saturating_sub(self.known.len());
+            if self.deadline.is_some_and(|deadline| deadline.has_come(missing)) {
                 candidates.push(candidate);
                 self.finish_late(query, &mut candidates, &mut found)?;
                 break;
@@ -216,7 +220,7 @@ impl Searcher {
     }
 
     /// Ends a search whose time is over: the nearest of all solved candidates are its neighbors.
-    /// Solves those with the smallest keys if there are too few.
+    /// Solves those with the smallest estimated distances if there are too few.
     fn finish_late(
         &mut self,
         query: &Query<'_>,
@@ -230,8 +234,12 @@ impl Searcher {
             let list = if candidate.step == KNOWN { &mut solved } else { &mut waiting };
             list.push(candidate);
         }
+        let is_exact = query.request.stretch == Stretch::NONE;
+        let stretch = if is_exact { Stretch::TYPICAL } else { query.request.stretch };
+        candidates.set_stretch(&stretch);
         for candidate in waiting {
-            candidates.push(candidate);
+            let key = candidate.bound * stretch.of(candidate.step);
+            candidates.push(Candidate { key, ..candidate });
         }
         while solved.len() < missing
             && let Some(mut candidate) = candidates.next()
@@ -344,7 +352,11 @@ impl Searcher {
         steps: &mut Steps,
     ) -> Result<()> {
         steps.exact += 1;
+        let begun = self.deadline.map(|_| Instant::now());
         let distance = self.solve(query, candidate.row as usize)?;
+        if let Some((deadline, begun)) = self.deadline.as_mut().zip(begun) {
+            deadline.count(begun.elapsed());
+        }
         self.set_distance(candidate, distance, query.request.accuracy);
         Ok(())
     }
@@ -459,23 +471,28 @@ impl Searcher {
         if let Some(distance) = shared.and_then(|(solved, own)| solved.take(own, row)) {
             return Ok(distance);
         }
-        let space = &mut self.workspaces[usize::from(precedes(&other, measure))];
         let metric = &index.indexed.metric;
-        let mut exact = |problem: &Problem<'_>| {
-            let found = problem.answer_with(space, &Aim::value(), &|_| counter.add(0).is_ok());
-            found.map(|answer| answer.upper)
-        };
+        let side = usize::from(precedes(&other, measure));
         let value = match (&index.prices, request.query_metric) {
             (Some(prices), _) => penalties::relaxed_value(query, prices, &other)?,
             (None, Some(others)) => {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
-                exact(&Problem::new(&metric, &pair.row(0), &pair.row(1)))?
+                self.exact(side, &Problem::new(&metric, &pair.row(0), &pair.row(1)), counter)?
             }
-            (None, None) => exact(&Problem::new(metric, measure, &other))?,
+            (None, None) => match self.solve_by_bounds(query, row, side)? {
+                Some(distance) => distance,
+                None => self.exact(side, &Problem::new(metric, measure, &other), counter)?,
+            },
         };
         if let Some((solved, own)) = shared {
             solved.put(own, row, value);
         }
         Ok(value)
+    }
+
+    fn exact(&mut self, side: usize, problem: &Problem<'_>, counter: &Counter<'_>) -> Result<f64> {
+        let space = &mut self.workspaces[side];
+        let found = problem.answer_with(space, &Aim::value(), &|_| counter.add(0).is_ok());
+        found.map(|answer| answer.upper)
     }
 }

@@ -184,7 +184,10 @@ impl LoweredTargets {
                 let end = count.min(begin + LANES);
                 let rows = tile.iter().take(targets.len()).zip(out.chunks_exact_mut(width));
                 for (distances, out) in rows {
-                    out[begin..end].copy_from_slice(&distances[..end - begin]);
+                    match out[begin..end].first_chunk_mut() {
+                        Some(lanes) => *lanes = *distances,
+                        None => out[begin..end].copy_from_slice(&distances[..end - begin]),
+                    }
                 }
             }
         }
