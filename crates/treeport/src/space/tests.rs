@@ -352,20 +352,18 @@ fn prongs(count: usize, points: usize, width: f64, rng: &mut Random) -> Clouds {
 }
 
 #[test]
-fn errors_grow_by_at_most_a_fifth_on_other_clouds() {
+fn errors_of_rows_grow_by_at_most_a_fifth_on_other_clouds() {
     let mut rng = generator(12);
     let clouds = prongs(80, 15, 0.15, &mut rng);
     let [new, wider] = [(15, 0.15), (40, 0.2)].map(|of| prongs(30, of.0, of.1, &mut rng));
     let geometry = Geometry::from(PointMetric::Euclidean);
-    for method in [SpaceMethod::Space, SpaceMethod::Lifted] {
-        let space = fitted(&clouds, &geometry, method);
-        let [error, other] = [&new, &wider].map(|clouds| {
-            let test = labeled(clouds, &geometry, 200);
-            let prepared = space.prepare(clouds, &silent).unwrap();
-            test.score(&prepared.pairs(test.pairs(), &silent).unwrap()).mean
-        });
-        assert!(error < 0.06 && other < 1.2 * error, "{method}: {error}, {other}");
-    }
+    let space = fitted(&clouds, &geometry, SpaceMethod::Space);
+    let [error, other] = [&new, &wider].map(|clouds| {
+        let test = labeled(clouds, &geometry, 200);
+        let prepared = space.prepare(clouds, &silent).unwrap();
+        test.score(&prepared.pairs(test.pairs(), &silent).unwrap()).mean
+    });
+    assert!(error < 0.06 && other < 1.2 * error, "{error}, {other}");
 }
 
 #[test]
