@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use treeport::labeled::score;
 use treeport::space::{SpaceMethod, SpaceOptions};
-use treeport::{Clouds, Labeled, PointMetric, Space, silent};
+use treeport::{Clouds, FitOptions, GroundMetric, Labeled, Method, PointMetric, Space, silent};
 
-use super::{Row, is_wanted};
+use super::{Row, is_wanted, median_seconds, on_threads};
 use crate::Result;
-use crate::generate::{FAMILIES, seeded};
+use crate::generate::{FAMILIES, seeded, sparse_measures, uniform_points};
 
 /// Seeds; figures are means over them.
 const SEEDS: u64 = 5;
@@ -33,6 +33,8 @@ struct Figures {
     others: Vec<f64>,
     own: Vec<f64>,
     seconds: Vec<f64>,
+    /// Of one cloud and of one pair, on one thread, for the first seed.
+    alone: [f64; 2],
     fits: Vec<f64>,
     expected: Vec<f64>,
 }
@@ -40,13 +42,17 @@ struct Figures {
 /// Judges the methods for clouds with `labels` labels on new clouds of every family, and on those of
 /// the file `digits.npz` of the data folder, if there is one.
 ///
-/// Null baselines are the factor times the distance of the means, and the constant.
+/// Also times the rows and pairs, and a pair of the method `slices` beside one of a tree. Null
+/// baselines are the factor times the distance of the means, and the constant.
 pub fn space(
     labels: usize,
     (folder, sets): (&Path, &[String]),
     seed: u64,
     mut report: impl FnMut(&Row),
 ) -> Result<()> {
+    if is_wanted("slices", sets) {
+        report(&slices(seed)?);
+    }
     let mut one = |name: &str, make: &dyn Fn(u64) -> Result<Vec<Clouds>>| -> Result<()> {
         if !is_wanted(name, sets) {
             return Ok(());
@@ -96,6 +102,39 @@ fn labeled(clouds: &Clouds, count: usize, seed: u64) -> Result<Labeled> {
     Labeled::sample(&ground, clouds.measures(), count, seed, &silent)
 }
 
+/// Times the row of a cloud and a pair of rows.
+fn alone(space: &Space, clouds: &Clouds, pairs: &Labeled) -> Result<[f64; 2]> {
+    let row = median_seconds(|| space.prepare(clouds, &silent).map(drop)) / clouds.len() as f64;
+    let prepared = space.prepare(clouds, &silent)?;
+    let pair = median_seconds(|| prepared.pairs(pairs.pairs(), &silent)) / pairs.len() as f64;
+    Ok([row, pair])
+}
+
+/// Times a pair of slices beside one of a single tree: measures of 100 points each, on one thread.
+fn slices(seed: u64) -> Result<Row> {
+    const POINTS: usize = 2_000;
+    let mut rng = seeded(seed);
+    let points = uniform_points(POINTS, 2, 0.0, 1.0, &mut rng);
+    let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
+    let measures = sparse_measures(POINTS, 100, 200, &mut rng)?;
+    let pairs: Vec<(usize, usize)> = (0..2_000).map(|k| (k % 200, (7 * k + 1) % 200)).collect();
+    let seconds = |method: Method| -> Result<f64> {
+        let options = FitOptions { seed, ..FitOptions::of(method) };
+        let model = treeport::fit(&metric, None, &options, &silent)?.model;
+        let all = || median_seconds(|| model.pairs(&measures, &pairs, &silent));
+        Ok(on_threads(1, all) / pairs.len() as f64)
+    };
+    let (tree, slices) = (seconds(Method::Average)?, seconds(Method::Slices)?);
+    Ok(Row {
+        bench: "space",
+        n: 100,
+        case: vec![("set", "slices".into()), ("method", "slices".into())],
+        seconds: slices,
+        peer: Some(super::Peer { name: "a single tree", seconds: tree }),
+        more: Vec::new(),
+    })
+}
+
 fn rows(
     name: &str,
     labels: usize,
@@ -127,6 +166,9 @@ fn rows(
             let begun = Instant::now();
             let found = space.prepare(new, &silent)?.pairs(test.pairs(), &silent)?;
             figures.seconds.push(begun.elapsed().as_secs_f64() / test.len() as f64);
+            if figures.seconds.len() == 1 {
+                figures.alone = on_threads(1, || alone(&space, new, &test))?;
+            }
             let judged = test.score(&found);
             figures.errors.push(judged.mean);
             figures.largest.push(judged.max);
@@ -177,6 +219,8 @@ fn rows(
                 ("own_labels", mean(&of.own)),
                 ("expected", mean(&of.expected)),
                 ("fit", mean(&of.fits)),
+                ("row_seconds", of.alone[0]),
+                ("pair_seconds", of.alone[1]),
             ],
         })
         .collect();

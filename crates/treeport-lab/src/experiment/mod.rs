@@ -4,6 +4,7 @@
 //! experiment's [`Table`]s format these rows for the terminal and the report. Nothing here prints
 //! or writes: a cell can be run, its rows stored, and the next one run a week later.
 
+mod clouds;
 mod convergence;
 mod dial;
 mod noisy_trees;
@@ -128,7 +129,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the report.
-pub const ALL: [Experiment; 13] = [
+pub const ALL: [Experiment; 14] = [
     real::REAL,
     runtime::RUNTIME,
     synthetic::UNIFORM,
@@ -142,6 +143,7 @@ pub const ALL: [Experiment; 13] = [
     sparsity::SPARSITY,
     training_size::TRAINING_SIZE,
     dial::DIAL,
+    clouds::CLOUDS,
 ];
 
 /// Finds an experiment by name.

@@ -47,7 +47,7 @@ an error of the tree's shape. `ult-tree (paper)` is the paper's method with its 
 of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `tree` (all \
 stages; from average linkage, and from single linkage to show the effect of the start), `forest mean` (a linkage and perturbed ones, equally \
 weighted) and `learned-forest` (the same trees with edges fitted to points, learned, and fitted to labels together); \
-`slices` is a forest of paths and levels of clusters, without learning; `forest flow` is the cost of the plans of the same unlearned trees, and \
+`slices` is a forest of paths and levels of clusters, without learning, and `auto` the tree or slices, whichever held-out labels favor; `forest flow` is the cost of the plans of the same unlearned trees, and \
 no ℓ₁ embedding: it also needs the ground metric. The estimator solves pairs exactly where the trees would cost more, \
 and its note says how many: their error is 0. What differs: the paper trains on all \
 pairs of its training measures (19,900 on the graphs, over two million on Twitter), we on the number of labels in \
@@ -221,6 +221,7 @@ impl Comparison<'_> {
         self.fit("tree", train, &of(Method::Tree), "all stages of `fit`")?;
         let from_single = FitOptions { start: single, ..of(Method::Tree) };
         self.fit("tree --start single", train, &from_single, "all stages of `fit`")?;
+        self.fit("auto", train, &of(Method::Auto), "tree or slices")?;
         Ok(())
     }
 

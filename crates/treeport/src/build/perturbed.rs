@@ -1,7 +1,7 @@
 //! Forests from a metric: linkages of its distances and of randomly perturbed ones.
 
 use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
-use super::neighbors::{DistanceNoise, neighbors};
+use super::neighbors::{DistanceNoise, FirstNeighbors, neighbors};
 use crate::error::Result;
 use crate::labeled::Labeled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
@@ -134,8 +134,10 @@ pub fn perturbed(
     let counter = Counter::new(BUILDING, options.n_trees, progress);
     // Within a tree, progress only checks for cancellation.
     let check_canceled = |_: &State<'_>| counter.add(0).is_ok();
+    let first = FirstNeighbors::new();
     let grown = |k: usize| {
-        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &check_canceled)?;
+        let noise = options.noise_of(k, noise);
+        let tree = grow(metric, options.linkage, noise, &first, &check_canceled)?;
         counter.add(1)?;
         Ok(tree)
     };
@@ -157,11 +159,12 @@ fn grow(
     metric: &GroundMetric,
     method: Linkage,
     noise: Option<DistanceNoise>,
+    first: &FirstNeighbors,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
     let Some(noise) = noise else { return linkage(metric, method, progress) };
     if method == Linkage::Neighbors {
-        return neighbors(metric, Some(noise), progress)?.to_tree();
+        return neighbors(metric, Some(noise), first, progress)?.to_tree();
     }
     let n = metric.points();
     let step = format_args!("a linkage of the perturbed distances of {n} points");

@@ -10,6 +10,7 @@
 //! | `regions` (`F64`) | first and last value of the fitted clouds on each line |
 //! | `numbers` (`F64`) | weight of every feature, error, weight outside of the regions or NaN |
 //! | `places` (`F64`) | of each grid the rotation, if any, origin, sides and shifts; or all centers |
+//! | `centers` (`F64`) | all centers, one after the other; empty if there are none |
 //! | `counts` (`U32`) | of each grid the cells around each axis; or of each tree of cells the number of nodes, then the children of all |
 //!
 //! The checksum is that of all keys and tensors.
@@ -25,7 +26,7 @@ use super::model_file::{period_value, read_period};
 use crate::error::Result;
 use crate::metric::{Geometry, PointMetric};
 use crate::names::Named;
-use crate::space::{Cells, Features, GRIDS, Grid, Lines, Partition, Space};
+use crate::space::{Cells, Centers, Features, GRIDS, Grid, Lines, Partition, Space};
 
 in_files! {
     Space, decode,
@@ -37,7 +38,7 @@ in_files! {
 }
 
 /// Names of the tensors, in the order of the checksum.
-const TENSORS: [&str; 5] = ["lines", "regions", "numbers", "places", "counts"];
+const TENSORS: [&str; 6] = ["lines", "regions", "numbers", "places", "centers", "counts"];
 
 impl Space {
     /// Returns the bytes of the file that [`Space::save`] writes; equal models give equal bytes.
@@ -75,6 +76,7 @@ impl Space {
             doubles(&regions),
             doubles(&numbers),
             doubles(&places),
+            doubles(self.centers.as_ref().map_or(&[], |centers| &centers.vectors)),
             counts,
         ];
         let period = self.geometry.period.as_ref().map_or(Value::Null, period_value);
@@ -165,7 +167,7 @@ fn read(dim: usize, keys: &[&Value], tensors: &[&[u8]]) -> Option<Space> {
         regions: doubles(1).as_chunks().0.to_vec(),
         outside: Some(outside).filter(|outside| !outside.is_nan()),
     };
-    let counts: Vec<u32> = from_bytes(tensors[4], u32::from_le_bytes);
+    let counts: Vec<u32> = from_bytes(tensors[5], u32::from_le_bytes);
     let partitions = match partitions.as_str()? {
         "none" => Vec::new(),
         "grids" => read_grids(size, vector_dim, rotated.as_bool()?, &doubles(3), &counts)?,
@@ -173,7 +175,23 @@ fn read(dim: usize, keys: &[&Value], tensors: &[&[u8]]) -> Option<Space> {
         _ => return None,
     };
     let method = method.as_str()?.parse().ok()?;
-    Some(Space { geometry, dim, vector_dim, halves, method, lines, partitions, weights, error })
+    let mut space = Space {
+        geometry,
+        dim,
+        vector_dim,
+        halves,
+        method,
+        lines,
+        partitions,
+        centers: None,
+        weights,
+        error,
+    };
+    let centers = doubles(4);
+    if !centers.is_empty() {
+        space.centers = Some(Centers::of(&space, centers)?);
+    }
+    Some(space)
 }
 
 fn read_grids(

@@ -45,8 +45,8 @@ pub(crate) fn predictions(
     pairs: &[(usize, usize)],
 ) -> Vec<f64> {
     let groups = in_groups(tree, pairs, |group| {
-        let surplus = surpluses(tree, measures, group);
-        predict(tree, &surplus).0[..group.len()].to_vec()
+        let surplus = GroupSurplus::new(tree, measures, group);
+        surplus.predict(tree).0[..group.len()].to_vec()
     });
     groups.concat()
 }
@@ -67,19 +67,20 @@ pub(crate) fn step(
 ) -> BatchGradient {
     let groups = in_groups(tree, batch, |group| {
         let pairs: Vec<_> = group.iter().map(|g| g.pair).collect();
-        let surplus = surpluses(tree, measures, &pairs);
-        let (predicted, squares) = predict(tree, &surplus);
+        let surplus = GroupSurplus::new(tree, measures, &pairs);
+        let (predicted, squares) = surplus.predict(tree);
         let (mut residual, mut squared_norm) = ([0.0; LANES], 0.0);
         for (lane, label) in group.iter().enumerate() {
             residual[lane] = label.weight * (predicted[lane] - label.distance);
             squared_norm += label.weight * squares[lane];
         }
-        (weighted_features(tree, &surplus, &residual), squared_norm)
+        (surplus.weighted_features(&residual), squared_norm)
     });
-    let mut groups = groups.into_iter();
-    let (mut gradient, mut squared_norm) = groups.next().expect("a batch is never empty");
-    for (more, norm) in groups {
-        gradient.iter_mut().zip(&more).for_each(|(sum, g)| *sum += g);
+    let (mut gradient, mut squared_norm) = (vec![0.0; tree.height.len()], 0.0);
+    for (features, norm) in groups {
+        for (v, g) in features {
+            gradient[v] += g;
+        }
         squared_norm += norm;
     }
     BatchGradient { gradient, squared_norm }
@@ -100,56 +101,88 @@ fn in_groups<T: Sync, R: Send>(
     }
 }
 
-/// Computes the surplus of mass below every node, for up to eight pairs.
-fn surpluses(tree: &BinaryTree, measures: &Measures, pairs: &[(usize, usize)]) -> Vec<Lane> {
-    let mut surplus = vec![[0.0; LANES]; tree.height.len()];
-    for (lane, &(i, j)) in pairs.iter().enumerate() {
-        measures.row(i).iter().for_each(|(point, mass)| surplus[point][lane] += mass);
-        measures.row(j).iter().for_each(|(point, mass)| surplus[point][lane] -= mass);
-    }
-    for (v, l, r) in tree.inner() {
-        let (a, b) = (surplus[l], surplus[r]);
-        surplus[v] = std::array::from_fn(|q| a[q] + b[q]);
-    }
-    // Equal masses cancel at the root; rounding errors there are not part of W_T.
-    let root = tree.root();
-    surplus[root] = [0.0; LANES];
-    surplus
+/// Surpluses of mass for up to eight pairs, at the nodes that have one of their points below them:
+/// all others have none.
+///
+/// A cloud has few of the points of all clouds. With 100 clouds of 200 points each, loops over all
+/// nodes were a sixth of the time of a learned forest.
+struct GroupSurplus {
+    /// Leaves, then inner nodes, both in increasing order. The first place is that of no node.
+    nodes: Vec<u32>,
+    /// Surplus at each place, 0 at the first.
+    surplus: Vec<Lane>,
+    /// Places of both children of every inner node; 0 for children without points.
+    children: Vec<[u32; 2]>,
 }
 
-/// Calls `visit` for every node, leaves first, with its eight values of φ.
-#[inline]
-fn for_each_feature(tree: &BinaryTree, surplus: &[Lane], mut visit: impl FnMut(usize, Lane)) {
-    for i in 0..tree.leaves {
-        let f = surplus[i];
-        visit(i, std::array::from_fn(|q| -f[q].abs()));
-    }
-    for (v, l, r) in tree.inner() {
-        let (a, b, f) = (surplus[l], surplus[r], surplus[v]);
-        visit(v, std::array::from_fn(|q| a[q].abs() + b[q].abs() - f[q].abs()));
-    }
-}
-
-/// Computes Σ φ·θ and Σ φ² for each pair.
-fn predict(tree: &BinaryTree, surplus: &[Lane]) -> (Lane, Lane) {
-    let (mut predicted, mut squares) = ([0.0; LANES], [0.0; LANES]);
-    for_each_feature(tree, surplus, |v, feature| {
-        let height = tree.height[v];
-        for q in 0..LANES {
-            predicted[q] += feature[q] * height;
-            squares[q] += feature[q] * feature[q];
+impl GroupSurplus {
+    fn new(tree: &BinaryTree, measures: &Measures, pairs: &[(usize, usize)]) -> Self {
+        let mut place = vec![0_u32; tree.height.len()];
+        for row in pairs.iter().flat_map(|&(i, j)| [i, j]) {
+            measures.row(row).iter().for_each(|(point, _)| place[point] = 1);
         }
-    });
-    (predicted, squares)
-}
+        let mut nodes = vec![0];
+        for (leaf, place) in place[..tree.leaves].iter_mut().enumerate().filter(|of| *of.1 > 0) {
+            *place = nodes.len() as u32;
+            nodes.push(leaf as u32);
+        }
+        let mut surplus = vec![[0.0; LANES]; nodes.len()];
+        for (lane, &(i, j)) in pairs.iter().enumerate() {
+            let mut add = |point: usize, mass: f64| surplus[place[point] as usize][lane] += mass;
+            measures.row(i).iter().for_each(|(point, mass)| add(point, mass));
+            measures.row(j).iter().for_each(|(point, mass)| add(point, -mass));
+        }
+        let mut children = Vec::new();
+        for (v, l, r) in tree.inner() {
+            let both = [place[l], place[r]];
+            if both != [0, 0] {
+                place[v] = nodes.len() as u32;
+                nodes.push(v as u32);
+                let [a, b] = both.map(|place| surplus[place as usize]);
+                surplus.push(std::array::from_fn(|q| a[q] + b[q]));
+                children.push(both);
+            }
+        }
+        // Equal masses cancel at the root; rounding errors there are not part of W_T.
+        surplus[place[tree.root()] as usize] = [0.0; LANES];
+        Self { nodes, surplus, children }
+    }
 
-/// Computes Σ over pairs of weight·φ, by node.
-fn weighted_features(tree: &BinaryTree, surplus: &[Lane], weight: &Lane) -> Vec<f64> {
-    let mut sums = vec![0.0; tree.height.len()];
-    for_each_feature(tree, surplus, |v, feature| {
-        sums[v] = feature.iter().zip(weight).map(|(f, w)| f * w).sum();
-    });
-    sums
+    /// Calls `visit` for every node, leaves first, with its eight values of φ.
+    #[inline]
+    fn for_each_feature(&self, mut visit: impl FnMut(usize, Lane)) {
+        let leaves = self.nodes.len() - self.children.len();
+        for (&i, f) in self.nodes[1..leaves].iter().zip(&self.surplus[1..]) {
+            visit(i as usize, std::array::from_fn(|q| -f[q].abs()));
+        }
+        let inner = self.nodes[leaves..].iter().zip(&self.surplus[leaves..]);
+        for ((&v, f), both) in inner.zip(&self.children) {
+            let [a, b] = both.map(|place| &self.surplus[place as usize]);
+            visit(v as usize, std::array::from_fn(|q| a[q].abs() + b[q].abs() - f[q].abs()));
+        }
+    }
+
+    /// Computes Σ φ·θ and Σ φ² for each pair.
+    fn predict(&self, tree: &BinaryTree) -> (Lane, Lane) {
+        let (mut predicted, mut squares) = ([0.0; LANES], [0.0; LANES]);
+        self.for_each_feature(|v, feature| {
+            let height = tree.height[v];
+            for q in 0..LANES {
+                predicted[q] += feature[q] * height;
+                squares[q] += feature[q] * feature[q];
+            }
+        });
+        (predicted, squares)
+    }
+
+    /// Computes Σ over pairs of weight·φ for each node.
+    fn weighted_features(&self, weight: &Lane) -> Vec<(usize, f64)> {
+        let mut sums = Vec::with_capacity(self.nodes.len());
+        self.for_each_feature(|v, feature| {
+            sums.push((v, feature.iter().zip(weight).map(|(f, w)| f * w).sum()));
+        });
+        sums
+    }
 }
 
 #[cfg(test)]

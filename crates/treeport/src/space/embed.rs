@@ -2,7 +2,8 @@
 //!
 //! A line is divided into intervals of equal length; the column of an interval is the integral of
 //! the cumulative mass over it, so ℓ₁ distances of rows are at most those on the line. Outside of
-//! the region there is one column on each side. Cells have the columns of their hashed keys.
+//! the region there is one column on each side. Cells have the columns of their hashed keys, centers
+//! those of their currents, shares and moments.
 
 use crate::clouds::Clouds;
 use crate::error::{Error, Result};
@@ -10,8 +11,8 @@ use crate::memory;
 use crate::numeric::seed::mixed;
 use crate::progress::tasks::INDEXING;
 use crate::progress::{Counter, Progress};
-use crate::space::rows::{INSIDE, LEVELS, OUTSIDE, Row};
-use crate::space::{INSTEAD, Partition, Space, SpaceMethod};
+use crate::space::rows::{CENTERS, INSIDE, LEVELS, OUTSIDE, Row};
+use crate::space::{Centers, INSTEAD, Partition, Space, SpaceMethod};
 use crate::tools::csr::Csr;
 
 /// Intervals of each line; with 64, distances on lines are 1 to 2 % smaller.
@@ -78,7 +79,8 @@ impl Space {
     /// Returns the number of columns of [`embed`](Self::embed).
     pub fn columns(&self) -> usize {
         let levels = self.partitions.first().map_or(0, Partition::levels);
-        self.lines.len() * OF_LINE + self.partitions.len() * levels * OF_LEVEL
+        let centered = self.centers.as_ref().map_or(0, Centers::columns);
+        self.lines.len() * OF_LINE + self.partitions.len() * levels * OF_LEVEL + centered
     }
 
     /// Returns an upper bound of the number of [`entries`](Self::entries).
@@ -90,6 +92,7 @@ impl Space {
         };
         (0..self.lines.len()).map(of_line).sum::<usize>()
             + self.partitions.iter().enumerate().map(of_partition).sum::<usize>()
+            + row.centered.len()
     }
 
     /// Returns columns with their values, unsorted; a column may occur more than once.
@@ -119,6 +122,15 @@ impl Space {
                     }));
                 }
                 first += OF_LEVEL;
+            }
+        }
+        if let Some(centers) = &self.centers {
+            for (part, weight) in
+                centers.parts(&row.centered).into_iter().zip(&self.weights[CENTERS])
+            {
+                let columns = part.iter().enumerate().filter(|of| weight * of.1 != 0.0);
+                entries.extend(columns.map(|(k, value)| (first + k, weight * value)));
+                first += part.len();
             }
         }
         entries

@@ -14,6 +14,10 @@ use crate::space::Space;
 /// Number of lines; twice as many gain less than 5 %.
 const LINES: usize = 32;
 
+/// Number of lines in up to three dimensions without plans: beside centers, 8 to 32 lines have the
+/// same errors (jets 0.038, shapes 0.042 to 0.043, digits 0.025; three seeds).
+const FEW_LINES: usize = 16;
+
 /// Number of random differences that [`Lines::outside`] averages.
 const DRAWS: usize = 256;
 
@@ -35,8 +39,13 @@ pub(crate) struct Lines {
 impl Lines {
     /// Draws directions with dual norm 1: evenly spaced in the Euclidean plane, elsewhere in
     /// orthogonal frames.
-    pub(super) fn directions(dim: usize, norm: Norm, bounded: bool, rng: &mut Random) -> Self {
-        let count = if dim == 1 { 1 } else { LINES };
+    pub(super) fn directions(space: &Space, norm: Norm, bounded: bool, rng: &mut Random) -> Self {
+        let dim = space.vector_dim;
+        let count = match dim {
+            1 => 1,
+            2 | 3 if !space.has_plans() => FEW_LINES,
+            _ => LINES,
+        };
         let mut vectors = Vec::with_capacity(count * dim);
         if dim == 1 {
             vectors.push(1.0);

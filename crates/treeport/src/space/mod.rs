@@ -9,6 +9,8 @@
 //!   (with periods); its mean over lines represents mass that moves far.
 //! - **levels**: mass that leaves the cells of a partition at one scale: grids in up to three
 //!   coordinates, nested k-means in more.
+//! - **centers**: currents between centers that carry the mass, shares of the centers near a
+//!   point, and moments within their cells.
 //! - **plans** ([`SpaceMethod::Lifted`]): the cost of the lines' plans in the full metric, which is
 //!   an upper bound of W₁, and lower bounds. They are not ℓ₁ distances of rows, cost several times
 //!   as much, and certify an interval.
@@ -32,6 +34,7 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 
+pub(crate) mod centers;
 mod embed;
 mod lines;
 mod partitions;
@@ -51,6 +54,7 @@ use crate::names::named;
 use crate::numeric::seed::{generator, mixed};
 use crate::progress::tasks::{DISTANCES, INDEXING};
 use crate::progress::{Counter, Progress};
+pub(crate) use crate::space::centers::Centers;
 pub(crate) use crate::space::lines::Lines;
 pub(crate) use crate::space::partitions::Partition;
 use crate::space::partitions::candidates;
@@ -59,7 +63,7 @@ pub(crate) use crate::space::partitions::{Cells, GRIDS, Grid};
 use crate::space::plans::add_plans;
 pub(crate) use crate::space::rows::Features;
 use crate::space::rows::{
-    FEATURES, INSIDE, LARGEST, LEAST_OF_CELLS, LEAST_OF_LINES, LEVELS, MEAN_OF_CELLS,
+    CENTERS, FEATURES, INSIDE, LARGEST, LEAST_OF_CELLS, LEAST_OF_LINES, LEVELS, MEAN_OF_CELLS,
     MEAN_OF_LINES, MEANS, OUTSIDE, Row,
 };
 use crate::tools::parallel;
@@ -104,6 +108,8 @@ pub struct Space {
     pub(crate) method: SpaceMethod,
     pub(crate) lines: Lines,
     pub(crate) partitions: Vec<Partition>,
+    /// `None` for `rg`, on a line, and if all points are one.
+    pub(crate) centers: Option<Centers>,
     pub(crate) weights: Features,
     pub(crate) error: f64,
 }
@@ -194,6 +200,7 @@ impl Space {
             method: options.method,
             lines,
             partitions: Vec::new(),
+            centers: None,
             weights: [0.0; FEATURES],
             error: f64::NAN,
         };
@@ -202,8 +209,13 @@ impl Space {
             Lines::landmarks(&space, points, rng)
         } else {
             let (norm, bounded) = (metric.norm().unwrap_or(Norm::L2), metric.norm().is_none());
-            Lines::directions(vector_dim, norm, bounded, rng)
+            Lines::directions(&space, norm, bounded, rng)
         };
+        // On a line, its only slice is the distance.
+        if options.method != SpaceMethod::Rg && (vector_dim > 1 || space.halves.is_some()) {
+            let rng = &mut generator(mixed(options.seed, 2));
+            space.centers = Centers::new(&space, points, rng);
+        }
         Ok((space, ground))
     }
 
@@ -245,6 +257,9 @@ impl Space {
         let levels = self.partitions.first().map_or(0, Partition::levels);
         let mut columns = vec![INSIDE];
         columns.extend(LEVELS.take(levels));
+        if self.centers.is_some() {
+            columns.extend(CENTERS);
+        }
         if self.method == SpaceMethod::Lifted {
             columns.extend([
                 MEAN_OF_LINES,
@@ -296,7 +311,9 @@ impl Space {
             0
         };
         let bytes = 16 * lines + 32 * partitions + plan;
-        memory::check(STEP, memory::size_of::<u8>(&[points, bytes]), INSTEAD)?;
+        let centered = 8 * self.centers.as_ref().map_or(0, Centers::columns);
+        let all = points.saturating_mul(bytes).saturating_add(some.len().saturating_mul(centered));
+        memory::check(STEP, memory::size_of::<u8>(&[all]), INSTEAD)?;
         let vectors = vectors(clouds, ground)?;
         let counter = Counter::new(INDEXING, some.len(), progress);
         parallel::try_map(some.len(), |k| {

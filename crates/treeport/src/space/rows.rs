@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::measures::Measure;
+use crate::numeric::order::NumberOrder;
 use crate::space::Space;
+use crate::space::centers::{WIDTHS, manhattan};
 use crate::space::partitions::{GRID_LEVELS, Masses, merged};
 use crate::space::plans::PlanRow;
 
@@ -25,8 +27,12 @@ pub(super) const LEAST_OF_CELLS: usize = LEVELS.end + 3;
 pub(super) const LARGEST: usize = LEVELS.end + 4;
 /// Distance of the means.
 pub(super) const MEANS: usize = LEVELS.end + 5;
+/// Flows, shares and moments of centers.
+pub(super) const CENTERS: Range<usize> = LEVELS.end + 6..LEVELS.end + 6 + CENTERED;
+/// Number of features of centers.
+pub(super) const CENTERED: usize = 2 + WIDTHS.len();
 /// Number of features.
-pub(super) const FEATURES: usize = LEVELS.end + 6;
+pub(super) const FEATURES: usize = CENTERS.end;
 
 /// Features of two clouds.
 pub(crate) type Features = [f64; FEATURES];
@@ -37,6 +43,8 @@ pub(super) struct Row {
     pub(super) total: f64,
     pub(super) lines: Sorted<f64>,
     pub(super) cells: Sorted<u128>,
+    /// Flows, shares and moments; empty without centers.
+    pub(super) centered: Vec<f64>,
     pub(super) plan: Option<PlanRow>,
 }
 
@@ -83,54 +91,51 @@ impl<P: Copy + PartialEq> Sorted<P> {
 
 impl Row {
     /// Creates the row of a cloud. `all` has the vectors of all points of its measure's ground set.
+    /// Points are sorted first, so that no sum depends on their order.
     pub(super) fn new(space: &Space, cloud: &Measure<'_>, all: &[f64]) -> Self {
         let dim = space.vector_dim;
         let count = cloud.support().len();
         let (mut vectors, mut masses) =
             (Vec::with_capacity(count * dim), Vec::with_capacity(count));
-        for (point, mass) in cloud.iter() {
-            vectors.extend_from_slice(&all[point * dim..][..dim]);
+        let at = |point: usize| &all[point * dim..][..dim];
+        let mut points: Vec<(usize, f64)> = cloud.iter().collect();
+        points.sort_unstable_by(|a, b| {
+            // 0 and −0 are one place.
+            let pairs = at(a.0).iter().zip(at(b.0));
+            let mut axes = pairs.map(|(x, y)| (x + 0.0).total_cmp(&(y + 0.0)));
+            axes.find(|axis| axis.is_ne()).unwrap_or_else(|| a.1.total_cmp(&b.1))
+        });
+        for (point, mass) in points {
+            vectors.extend_from_slice(at(point));
             masses.push(mass);
         }
+        let centers = space.centers.as_ref();
+        let centered = centers.map(|centers| centers.row(space, &vectors, &masses));
         let mut plan = space.has_plans().then(|| PlanRow::new(space, &vectors, &masses));
         let mut lines = Sorted::with_capacity(space.lines.len() * count);
         let mut values = Vec::with_capacity(count);
-        let mut order: Vec<(f64, f64, u32)> = Vec::with_capacity(count);
+        let mut order = NumberOrder::default();
         for line in 0..space.lines.len() {
             space.lines.values(space, line, &vectors, &mut values);
-            order.clear();
-            // 0 and −0 are one place.
-            order.extend((0..).zip(&values).map(|(k, v)| (v + 0.0, masses[k as usize], k)));
-            // By mass as well, so that sums do not depend on the order of points.
-            order.sort_unstable_by(|a, b| {
-                a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
-            });
-            lines.push(order.iter().map(|&(value, mass, _)| (value, mass)));
+            order.sort(values.iter().copied());
+            let places = order.places();
+            lines.push(places.clone().map(|k| (values[k] + 0.0, masses[k])));
             if let Some(plan) = &mut plan {
-                plan.order.extend(order.iter().map(|of| of.2));
+                plan.order.extend(places.map(|k| k as u32));
             }
         }
         let mut cells = Sorted::with_capacity(space.partitions.len() * count);
-        let mut keys: Vec<(u128, f64, f64, u32)> = Vec::with_capacity(count);
-        // Points of one cell are in the order of the first line.
-        space.lines.values(space, 0, &vectors, &mut values);
+        let mut keys: Vec<(u128, u32)> = Vec::with_capacity(count);
         for partition in &space.partitions {
             keys.clear();
-            let points = vectors.chunks_exact(dim).zip(0..);
-            keys.extend(points.map(|(x, k)| {
-                let at = k as usize;
-                (partition.key(space, x), values[at] + 0.0, masses[at], k)
-            }));
-            keys.sort_unstable_by(|a, b| {
-                let by_value = a.1.total_cmp(&b.1).then(a.2.total_cmp(&b.2));
-                a.0.cmp(&b.0).then(by_value).then(a.3.cmp(&b.3))
-            });
-            cells.push(keys.iter().map(|of| (of.0, of.2)));
+            keys.extend(vectors.chunks_exact(dim).map(|x| partition.key(space, x)).zip(0..));
+            keys.sort_unstable();
+            cells.push(keys.iter().map(|&(key, k)| (key, masses[k as usize])));
             if let Some(plan) = &mut plan {
-                plan.keys.extend(keys.iter().map(|of| (of.0, of.3)));
+                plan.keys.extend_from_slice(&keys);
             }
         }
-        Self { total: cloud.total(), lines, cells, plan }
+        Self { total: cloud.total(), lines, cells, centered: centered.unwrap_or_default(), plan }
     }
 
     /// Returns the values on a line in increasing order.
@@ -157,6 +162,13 @@ impl Row {
         }
         for sum in levels {
             *sum *= share;
+        }
+        if let Some(centers) = &space.centers {
+            let both =
+                centers.parts(&self.centered).into_iter().zip(centers.parts(&other.centered));
+            for (feature, (a, b)) in features[CENTERS].iter_mut().zip(both) {
+                *feature = manhattan(a, b);
+            }
         }
         features
     }

@@ -150,6 +150,53 @@ proptest! {
 }
 
 #[test]
+fn rows_of_centers_are_those_of_their_definition() {
+    let mut rng = generator(13);
+    for (dim, geometry) in geometries() {
+        let clouds = random(dim, 14, 0.0, &mut rng);
+        let space = fitted(&clouds, &geometry, SpaceMethod::Space);
+        let Some(centers) = &space.centers else {
+            assert!(dim == 1, "{geometry:?}");
+            continue;
+        };
+        let prepared = space.prepare(&clouds, &silent).unwrap();
+        let ground = clouds.ground(geometry.clone()).unwrap();
+        let all = vectors(&clouds, &ground).unwrap();
+        let width = space.vector_dim;
+        let centers_of: Vec<&[f64]> = centers.vectors.chunks(width).collect();
+        let count = centers_of.len();
+        for cloud in 0..clouds.len() {
+            let [_, shares, wide, moments] = centers.parts(&prepared.rows[cloud].centered);
+            let (mut share, mut moment) = (vec![0.0; 2 * count], vec![0.0; count * width]);
+            for (point, mass) in clouds.measures().row(cloud).iter() {
+                let x = &all[point * width..][..width];
+                let distances: Vec<f64> = centers_of.iter().map(|c| space.between(x, c)).collect();
+                let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
+                let nearest = distances.iter().position(|d| *d == least).unwrap();
+                for (k, width) in centers.widths().into_iter().enumerate() {
+                    let close = |d: &f64| (1.0 - (d - least) / width).max(0.0).powi(2);
+                    let total: f64 = distances.iter().map(close).sum();
+                    for (sum, d) in share[k * count..][..count].iter_mut().zip(&distances) {
+                        *sum += mass * close(d) / total;
+                    }
+                }
+                if space.halves.is_none() {
+                    let apart = centers_of.iter().map(|c| space.between(centers_of[nearest], c));
+                    let most = apart.filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
+                    for (k, sum) in moment[nearest * width..][..width].iter_mut().enumerate() {
+                        *sum += mass * (x[k] - centers_of[nearest][k]).clamp(-most, most);
+                    }
+                }
+            }
+            let found: Vec<f64> = shares.iter().chain(wide).copied().collect();
+            let is_near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(is_near(&found, &share), "{geometry:?}");
+            assert!(space.halves.is_some() || is_near(moments, &moment), "{geometry:?}");
+        }
+    }
+}
+
+#[test]
 fn estimates_do_not_depend_on_order_threads_or_unit() {
     let mut rng = generator(8);
     for (dim, geometry) in geometries() {
@@ -195,7 +242,8 @@ fn estimates_do_not_depend_on_order_threads_or_unit() {
 #[test]
 fn estimates_scale_with_the_coordinates() {
     let mut rng = generator(5);
-    let clouds = random(2, 30, 0.0, &mut rng);
+    // No ties, which roundings would break differently.
+    let clouds = prongs(30, 4, 1.0, &mut rng);
     let by = |factor: f64| {
         let points = clouds.coordinates().iter().map(|x| x * factor).collect();
         let masses: Vec<f64> =
@@ -283,6 +331,39 @@ fn rows_have_the_distances_of_pairs() {
         }
         assert!(sum >= 0.97 * all, "{geometry:?}: {sum} {all}");
     }
+}
+
+/// Clouds of some points around one to three places, with unequal masses.
+fn prongs(count: usize, points: usize, width: f64, rng: &mut Random) -> Clouds {
+    let (mut all, mut masses, mut start) = (Vec::new(), Vec::new(), vec![0]);
+    for _ in 0..count {
+        let places: Vec<[f64; 2]> = (0..rng.random_range(1..4))
+            .map(|_| [rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0)])
+            .collect();
+        for _ in 0..rng.random_range(points..3 * points) {
+            let place = places[rng.random_range(0..places.len())];
+            let moved = crate::build::normals(rng);
+            all.extend([0, 1].map(|k| place[k] + width * moved[k]));
+            masses.push(rng.random::<f64>().powi(3) + 0.01);
+        }
+        start.push(masses.len());
+    }
+    Clouds::new(2, all, &start, &masses).unwrap().normalized()
+}
+
+#[test]
+fn errors_of_rows_grow_by_at_most_a_fifth_on_other_clouds() {
+    let mut rng = generator(12);
+    let clouds = prongs(80, 15, 0.15, &mut rng);
+    let [new, wider] = [(15, 0.15), (40, 0.2)].map(|of| prongs(30, of.0, of.1, &mut rng));
+    let geometry = Geometry::from(PointMetric::Euclidean);
+    let space = fitted(&clouds, &geometry, SpaceMethod::Space);
+    let [error, other] = [&new, &wider].map(|clouds| {
+        let test = labeled(clouds, &geometry, 200);
+        let prepared = space.prepare(clouds, &silent).unwrap();
+        test.score(&prepared.pairs(test.pairs(), &silent).unwrap()).mean
+    });
+    assert!(error < 0.06 && other < 1.2 * error, "{error}, {other}");
 }
 
 #[test]

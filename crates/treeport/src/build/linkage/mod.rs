@@ -8,7 +8,7 @@ mod points;
 
 use std::fmt;
 
-use super::neighbors::neighbors;
+use super::neighbors::{FirstNeighbors, neighbors};
 use crate::build::binary::BinaryTree;
 use crate::build::spanning::{self, SpanningEdge};
 use crate::error::Result;
@@ -113,7 +113,7 @@ pub fn linkage(metric: &GroundMetric, method: Linkage, progress: &Progress<'_>) 
             agglomerate(n, working_copy(metric, step, ONE_TREE, progress)?, rule, progress)?
         }
         (Linkage::Closest, None) => closest(metric, progress)?,
-        (Linkage::Neighbors, None) => neighbors(metric, None, progress)?,
+        (Linkage::Neighbors, None) => neighbors(metric, None, &FirstNeighbors::new(), progress)?,
         (_, None) => single(metric, progress)?,
     };
     tree.to_tree()

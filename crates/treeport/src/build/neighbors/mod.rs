@@ -32,7 +32,7 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 
-pub(crate) use merging::DistanceNoise;
+pub(crate) use merging::{DistanceNoise, FirstNeighbors};
 
 /// Numbered clusters with distances that can be merged. A merged cluster keeps one of the two
 /// numbers; the other is unused until [`keep`](Self::keep) renumbers the clusters.
@@ -56,8 +56,8 @@ trait Clusters: Sync {
     fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>>;
 }
 
-/// Approximate bytes of lists, links and heap per point.
-const BYTES: usize = 800;
+/// Approximate bytes of near pairs, lists, links and heap per point.
+const BYTES: usize = 930;
 
 /// All pairs of clusters of a graph are compared once this many are left: 16 distances per pair
 /// take as long as all steps before. On 18,000 nodes of New York's roads the start has an error of
@@ -67,10 +67,12 @@ const DENSE_ON_GRAPHS: usize = 1_000;
 
 /// Builds neighbors linkage of a metric; heights are half of the merge distances.
 ///
-/// `progress` counts merges.
+/// `first` keeps the near pairs of the points for further trees of the same metric. `progress` counts
+/// merges.
 pub(super) fn neighbors(
     metric: &GroundMetric,
     noise: Option<DistanceNoise>,
+    first: &FirstNeighbors,
     progress: &Progress<'_>,
 ) -> Result<BinaryTree> {
     let plan = MergePlan { noise, ..MergePlan::default() };
@@ -83,7 +85,7 @@ pub(super) fn neighbors(
             let unit = points::unit(point_metric, vectors);
             let clusters = ClusterCenters::new(point_metric, dim, vectors, unit);
             let clusters = clusters.with_half_periods(metric.half_periods(), unit);
-            let mut tree = grow(clusters, &plan, progress)?;
+            let mut tree = grow(clusters, &plan, first, progress)?;
             let height = |h: f64| point_metric.scaled(h, unit).min(f64::MAX / 8.0);
             tree.height.iter_mut().for_each(|h| *h = height(*h));
             Ok(tree)
@@ -91,9 +93,9 @@ pub(super) fn neighbors(
         _ => match metric.edges() {
             Some(edges) if metric.points() > plan.dense => {
                 let plan = MergePlan { dense: DENSE_ON_GRAPHS, ..plan };
-                grow(Representatives::on_graph(metric, edges, progress)?, &plan, progress)
+                grow(Representatives::on_graph(metric, edges, progress)?, &plan, first, progress)
             }
-            _ => grow(Representatives::new(metric), &plan, progress),
+            _ => grow(Representatives::new(metric), &plan, first, progress),
         },
     }
 }

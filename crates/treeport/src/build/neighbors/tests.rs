@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::merging::{DistanceNoise, MergePlan, grow};
+use super::merging::{DistanceNoise, FirstNeighbors, MergePlan, grow};
 use super::points::ClusterCenters;
 use super::representatives::Representatives;
 use super::{Clusters, neighbors};
@@ -27,7 +27,7 @@ fn points(dim: usize, coordinates: Vec<f64>, metric: PointMetric) -> GroundMetri
 fn tree_of(metric: &GroundMetric, plan: &MergePlan) -> Tree {
     let (dim, vectors) = metric.vectors().unwrap();
     let centers = ClusterCenters::new(metric.point_metric().unwrap(), dim, vectors, 1.0);
-    grow(centers, plan, &silent).unwrap().to_tree().unwrap()
+    grow(centers, plan, &FirstNeighbors::new(), &silent).unwrap().to_tree().unwrap()
 }
 
 fn leaf_distances(tree: &Tree) -> Vec<f64> {
@@ -113,10 +113,15 @@ fn along_the_edges_of_a_graph_little_is_missed() {
         let grown = |dense: usize| {
             let edges = metric.edges().unwrap();
             let clusters = Representatives::on_graph(&metric, edges, &silent).unwrap();
-            grow(clusters, &MergePlan { dense, ..MergePlan::default() }, &silent)
-                .unwrap()
-                .to_tree()
-                .unwrap()
+            grow(
+                clusters,
+                &MergePlan { dense, ..MergePlan::default() },
+                &FirstNeighbors::new(),
+                &silent,
+            )
+            .unwrap()
+            .to_tree()
+            .unwrap()
         };
         let total = |tree: &Tree| tree.lengths().iter().sum::<f64>();
         let judge = linkage(&metric, Linkage::Average, &crate::silent).unwrap();
@@ -261,7 +266,7 @@ fn long_chains_take_no_longer_than_other_points() {
 #[test]
 fn noise_changes_merges_and_is_the_same_for_a_seed() {
     let metric = points(2, random(2 * 200, 13), Euclidean);
-    let grown = |noise| neighbors(&metric, noise, &silent).unwrap();
+    let grown = |noise| neighbors(&metric, noise, &FirstNeighbors::new(), &silent).unwrap();
     let with = |seed| grown(Some(DistanceNoise { sigma: 0.3, seed }));
     assert_eq!(with(1), with(1));
     assert_ne!(with(1).children, with(2).children);
@@ -284,7 +289,10 @@ fn representatives_are_points_of_their_cluster() {
 fn a_matrix_has_a_tree_near_average_linkage() {
     let metric = points(2, random(2 * 1_500, 15), Euclidean).materialized().unwrap();
     let plan = MergePlan { dense: 100, ..MergePlan::default() };
-    let ours = grow(Representatives::new(&metric), &plan, &silent).unwrap().to_tree().unwrap();
+    let ours = grow(Representatives::new(&metric), &plan, &FirstNeighbors::new(), &silent)
+        .unwrap()
+        .to_tree()
+        .unwrap();
     let cost = |tree: &Tree| {
         let error =
             |(i, j): (usize, usize)| (tree.leaf_distance(i, j) - metric.distance(i, j)).abs();
@@ -299,6 +307,7 @@ fn a_matrix_has_a_tree_near_average_linkage() {
 fn stopped_work_is_canceled() {
     let metric = points(2, random(2 * 50, 16), Euclidean);
     let stop = |_: &crate::progress::State<'_>| false;
-    let stopped: crate::Result<BinaryTree> = neighbors(&metric, None, &stop);
+    let stopped: crate::Result<BinaryTree> =
+        neighbors(&metric, None, &FirstNeighbors::new(), &stop);
     assert!(matches!(stopped, Err(crate::Error::Canceled)));
 }
