@@ -23,7 +23,7 @@ mod matching;
 mod sinks;
 
 use super::aim::{Aim, Deadline, Wanted};
-use super::exact::KeepGoing;
+use super::exact::{KeepGoing, check_canceled};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
 use crate::numeric::rounding::TOTALS;
@@ -195,6 +195,7 @@ impl BottleneckProblem<'_> {
     fn by_matching(&self, aim: &Aim, keep_going: &KeepGoing<'_>) -> Result<Bottleneck> {
         let sizes = self.masses.map(<[f64]>::len);
         let with_plan = aim.wanted >= Wanted::Plan;
+        check_canceled(keep_going)?;
         let mut matching = Matching::new(self.cost, sizes, self.penalties);
         matching.solve(with_plan, keep_going)?;
         let (level, flows) = (matching.level, matching.searches);

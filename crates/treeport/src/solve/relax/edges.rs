@@ -15,6 +15,7 @@ use super::{Penalty, penalized};
 use crate::error::Result;
 use crate::metric::GroundMetric;
 use crate::numeric::double_double::DoubleDouble;
+use crate::numeric::rounding::double;
 use crate::solve::aim::Wanted;
 use crate::solve::answer::Answer;
 use crate::solve::exact::edges::{EdgeProblem, OnEdges};
@@ -47,7 +48,7 @@ pub(in crate::solve) fn answer(
     let joined: Vec<_> = edges.chain(to_spare).collect();
     let joined = GroundMetric::from_edges(spare + 1, &joined)?;
     let Some(network) = joined.network() else { return Ok(None) };
-    let (balanced, difference) = balanced(sides, spare);
+    let (balanced, difference) = balanced(sides, &prices, penalty, spare);
     let problem = EdgeProblem {
         metric: &joined,
         network,
@@ -75,17 +76,37 @@ fn may_pass(metric: &GroundMetric, sides: &Sides, prices: &[Vec<f64>; 2]) -> boo
         least[point] = least[point].min(price);
     }
     metric.make_lipschitz(&mut least);
-    all().all(|(point, price)| least[point] == price)
+    // Sums along paths round.
+    let digits = double(4 * metric.points());
+    all().all(|(point, price)| price - least[point] <= digits * price)
 }
 
-/// Returns both sides with the difference of their totals at a spare node, and that difference.
-fn balanced(sides: &Sides, spare: usize) -> (Sides, f64) {
+/// Returns both sides with the difference of their totals at a spare node, and that difference: 0 if
+/// it and its penalty are rounding errors of all masses and of all penalties.
+fn balanced(
+    sides: &Sides,
+    prices: &[Vec<f64>; 2],
+    penalty: Penalty<'_>,
+    spare: usize,
+) -> (Sides, f64) {
     let mut balanced = sides.clone();
-    let total = |masses: &[f64]| {
-        masses.iter().fold(DoubleDouble::default(), |sum, &mass| sum + mass.into())
-    };
-    let totals = [&sides.supply, &sides.demand].map(|masses| total(masses));
-    let difference = totals[0].minus(totals[1]);
+    let totals = [&sides.supply, &sides.demand].map(|masses| total(masses.iter().copied()));
+    let paid = [(&sides.supply, 0), (&sides.demand, 1)].map(|(masses, side): (_, usize)| {
+        total(masses.iter().zip(&prices[side]).map(|(mass, price)| mass * price)).rounded()
+    });
+    let stays = total(sides.shared.iter().map(|entry| entry.1)).rounded();
+    let price_of =
+        |&(point, mass): &(usize, f64)| mass * (penalty.at(0, point) + penalty.at(1, point));
+    let price_of_shared = total(sides.shared.iter().map(price_of)).rounded();
+    let largest = prices.iter().flatten().copied().fold(0.0, f64::max);
+    let digits = double(sides.left.len() + sides.right.len() + sides.shared.len() + 4);
+    let mut difference = totals[0].minus(totals[1]);
+    let most = stays + totals[0].rounded().max(totals[1].rounded());
+    if difference.abs() <= digits * most
+        && difference.abs() * largest <= digits * (price_of_shared + paid[0].max(paid[1]))
+    {
+        difference = 0.0;
+    }
     let (points, masses) = if difference > 0.0 {
         (&mut balanced.right, &mut balanced.demand)
     } else {
@@ -98,6 +119,10 @@ fn balanced(sides: &Sides, spare: usize) -> (Sides, f64) {
     (balanced, difference)
 }
 
+fn total(masses: impl Iterator<Item = f64>) -> DoubleDouble {
+    masses.fold(DoubleDouble::default(), |sum, mass| sum + mass.into())
+}
+
 /// Replaces dual values by differences to that of the spare node, and leaves that one out.
 fn shift_duals(answer: &mut Answer, prices: &[Vec<f64>; 2], difference: f64) {
     let Answer { left, right, .. } = answer;
@@ -106,9 +131,13 @@ fn shift_duals(answer: &mut Answer, prices: &[Vec<f64>; 2], difference: f64) {
     } else if difference < 0.0 {
         left.pop().map_or(0.0, |spare| -spare.1)
     } else {
-        // Any shift that keeps dual values below their penalties.
-        let slack = left.iter().zip(&prices[0]).map(|(dual, price)| price - dual.1);
-        slack.fold(f64::INFINITY, f64::min)
+        // The least shift that keeps dual values below their penalties.
+        let excess = |duals: &[(usize, f64)], prices: &[f64]| {
+            let over = duals.iter().zip(prices).map(|(dual, price)| dual.1 - price);
+            over.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let [least, most] = [excess(right, &prices[1]), -excess(left, &prices[0])];
+        if least > 0.0 { least } else { most.min(0.0) }
     };
     for (duals, by, prices) in [(left, by, &prices[0]), (right, -by, &prices[1])] {
         for (dual, price) in duals.iter_mut().zip(prices) {
