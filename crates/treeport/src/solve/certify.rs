@@ -19,7 +19,7 @@ use super::aim::{Aim, Deadline, Wanted};
 use super::answer::{Answer, Duals, Potentials};
 use super::costs;
 use super::exact::{KeepGoing, check_canceled};
-use super::given::{Given, NONE, Side, checked};
+use super::given::{Given, Side, checked};
 use super::options::SolveOption;
 use super::potentials::c_transform;
 use super::problem::Problem;
@@ -189,7 +189,7 @@ impl Given<'_> {
         keep_going: &KeepGoing<'_>,
         mut take: impl FnMut(usize, usize, f64) -> Result<()>,
     ) -> Result<()> {
-        let [rows, columns] = [0, 1].map(|side: usize| &self.sides[side].places[..]);
+        let [rows, columns] = &self.sides;
         let mut one = |i: usize, j: usize, mass: f64| {
             if mass == 0.0 {
                 return Ok(());
@@ -197,8 +197,10 @@ impl Given<'_> {
             if !(0.0..f64::INFINITY).contains(&mass) {
                 return Err(Error::BadMove { from: i, to: j, value: mass });
             }
-            let (from, to) = (rows[i], columns[j]);
-            if from == NONE || to == NONE { Ok(()) } else { take(from as usize, to as usize, mass) }
+            match (rows.place(i), columns.place(j)) {
+                (Some(from), Some(to)) => take(from, to, mass),
+                _ => Ok(()),
+            }
         };
         match plan {
             Plan::Moves(moves) => {
@@ -206,16 +208,15 @@ impl Given<'_> {
                     if at % TOGETHER == 0 {
                         check_canceled(keep_going)?;
                     }
-                    if i >= rows.len() || j >= columns.len() {
-                        let (left, right) = (rows.len(), columns.len());
+                    if i >= rows.all || j >= columns.all {
+                        let (left, right) = (rows.all, columns.all);
                         return Err(Error::MoveOutOfRange { from: i, to: j, left, right });
                     }
                     one(i, j, mass)?;
                 }
             }
             Plan::Table(table) => {
-                let (expected, found) =
-                    ([rows.len(), columns.len()], [table.rows(), table.columns()]);
+                let (expected, found) = ([rows.all, columns.all], [table.rows(), table.columns()]);
                 if expected != found {
                     let show = |[rows, columns]: [usize; 2]| format!("({rows}, {columns})");
                     let (expected, found) = (show(expected), show(found));
@@ -334,11 +335,11 @@ impl Given<'_> {
         let mut read = [None, None];
         for (side, values) in sides.into_iter().enumerate() {
             let Some(values) = values else { continue };
-            let Side { names, places, .. } = &self.sides[side];
-            if values.len() != places.len() {
+            let Side { names, all, .. } = &self.sides[side];
+            if values.len() != *all {
                 return Err(Error::Shape {
                     what: format!("the array of potentials of measure {side}"),
-                    expected: format!("({},), one for each point", places.len()),
+                    expected: format!("({all},), one for each point"),
                     found: format!("({},)", values.len()),
                 });
             }
@@ -391,8 +392,8 @@ impl Given<'_> {
     /// Returns dual values of points with mass as potentials of all points, 0 elsewhere.
     fn spread(&self, duals: &[Vec<f64>; 2]) -> Potentials {
         let [left, right] = [0, 1].map(|side: usize| {
-            let Side { names, places, .. } = &self.sides[side];
-            let mut all = vec![0.0; places.len()];
+            let Side { names, all, .. } = &self.sides[side];
+            let mut all = vec![0.0; *all];
             names.iter().zip(&duals[side]).for_each(|(&name, &dual)| all[name] = dual);
             all
         });

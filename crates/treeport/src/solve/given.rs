@@ -24,12 +24,16 @@ pub(super) struct Side {
     pub(super) masses: Vec<f64>,
     /// Penalties, infinite in a balanced problem.
     pub(super) penalties: Vec<f64>,
-    /// For each point of the call its place among those with mass, or [`NONE`].
-    pub(super) places: Vec<u32>,
+    /// Number of points in the call.
+    pub(super) all: usize,
 }
 
-/// The place of a point without mass.
-pub(super) const NONE: u32 = u32::MAX;
+impl Side {
+    /// Returns the place of a point of the call among those with mass.
+    pub(super) fn place(&self, name: usize) -> Option<usize> {
+        if self.names.len() == self.all { Some(name) } else { self.names.binary_search(&name).ok() }
+    }
+}
 
 impl<'p> Given<'p> {
     /// Validates the problem.
@@ -75,13 +79,9 @@ impl<'p> Given<'p> {
                 Input::Points(points) => supported([points.a(), points.b()][side]),
                 _ => names.clone(),
             };
-            let mut places = vec![NONE; sizes[side]];
-            for (place, &name) in names.iter().enumerate() {
-                places[name] = place as u32;
-            }
             let penalties = names.iter().map(|&name| penalty.at(side, name)).collect();
             let masses = with_mass().map(|entry| scale * entry.1).collect();
-            Ok(Side { names, points, masses, penalties, places })
+            Ok(Side { names, points, masses, penalties, all: sizes[side] })
         };
         Ok(Self { problem, costs, sides: [side(0)?, side(1)?] })
     }

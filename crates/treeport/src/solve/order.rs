@@ -69,22 +69,51 @@ impl Problem<'_> {
         if given.is_one_sided() {
             return self.all_stays(&given);
         }
+        match self.answer_of_powers(space, &given, None, aim, progress) {
+            Err(Error::Unsolved { .. } | Error::Overflow { .. }) => {}
+            found => return found,
+        }
+        // Powers of costs far below the longest move became 0, or those far above it too large.
+        let longest = self.bottleneck(&Aim::value(), progress)?.0.upper;
+        let found = self.answer_of_powers(space, &given, Some(longest), aim, progress);
+        found.map_err(|error| match error {
+            Error::Unsolved { .. } | Error::Overflow { .. } => {
+                let (value, expected) = (show_number(self.order), POWERS_ARE_LOST);
+                Error::BadOption { option: SolveOption::ORDER.name, value, expected }
+            }
+            error => error,
+        })
+    }
+
+    /// Computes an answer between powers of costs; with the longest move of some plan, that is the
+    /// unit, and much longer arcs are clipped.
+    fn answer_of_powers(
+        &self,
+        space: &mut Workspace,
+        given: &Given<'_>,
+        longest: Option<f64>,
+        aim: &Aim,
+        progress: &Progress<'_>,
+    ) -> Result<Answer> {
         let p = self.order;
         let accuracy = accuracy_of_powers(aim.accuracy, p);
         let aim = Aim { accuracy, wanted: aim.wanted.min(Wanted::Plan), ..*aim };
-        let (mut answer, scale) = self.powered(&given, |problem, scale| {
+        let (mut answer, scale) = self.powered(given, longest, |problem, scale| {
             let answer = problem.answer_with(space, &aim, progress)?;
-            if answer.upper > LEAST_POWER || p == 1.0 {
+            if longest.is_none() && (answer.upper > LEAST_POWER || p == 1.0) {
                 return Ok((answer, scale));
             }
-            // Powers of positive costs may have become 0.
+            // Powers of positive costs may have become 0, or have been clipped.
             let with_plan = aim.wanting(Wanted::Plan);
             let answer = problem.answer_with(space, &with_plan, progress)?;
             Ok((answer, scale))
         })?;
-        let is_lost = answer.upper <= LEAST_POWER
-            && answer.plan.iter().any(|(i, j, _)| given.cost_of_points(i, j) > 0.0);
-        if is_lost {
+        let is_lost = |(i, j, _): (usize, usize, f64)| {
+            let cost = given.cost_of_points(i, j);
+            (answer.upper <= LEAST_POWER && cost > 0.0)
+                || longest.is_some_and(|longest| (cost / longest).powf(p) > CLIP)
+        };
+        if answer.plan.iter().any(is_lost) {
             let [left, right] = [0, 1].map(|side: usize| given.sides[side].names.len());
             return Err(Error::Unsolved { left, right });
         }
@@ -152,7 +181,7 @@ impl Problem<'_> {
             let sizes = [0, 1].map(|side: usize| given.sides[side].names.len());
             return Ok(Route::of(Engine::Bottleneck, sizes, "order ∞"));
         }
-        self.powered(&given, |problem, _| problem.route(aim))
+        self.powered(&given, None, |problem, _| problem.route(aim))
     }
 
     /// Returns the answer of a problem whose mass has nowhere to go.
@@ -199,18 +228,29 @@ impl Problem<'_> {
     fn powered<T>(
         &self,
         given: &Given<'_>,
+        longest: Option<f64>,
         ask: impl FnOnce(&Problem<'_>, f64) -> Result<T>,
     ) -> Result<T>
     where
         T: Renumbered,
     {
         let p = self.order;
+        let most = longest.map_or(f64::INFINITY, |_| CLIP);
         let power = |cost: f64, unit: f64| {
             // Invalid costs stay what they are, for the error that names them.
-            if (0.0..f64::INFINITY).contains(&cost) { (cost / unit).powf(p) } else { cost }
+            match cost / unit {
+                _ if !(0.0..f64::INFINITY).contains(&cost) => cost,
+                share if p == 2.0 => (share * share).min(most),
+                share => share.powf(p).min(most),
+            }
         };
-        if let Costs::Metric(metric) = given.costs
-            && self.relax.largest_paid() < LARGEST_SQUARED
+        let penalties = given.sides.iter().flat_map(|side| &side.penalties).copied();
+        let paid = match self.relax {
+            Relaxation::Penalty(_) => penalties.fold(0.0, f64::max),
+            _ => 0.0,
+        };
+        if let (Costs::Metric(metric), None) = (given.costs, longest)
+            && paid < LARGEST_SQUARED
             && let Some(squared) = squared(metric, p)
         {
             let squared = squared?;
@@ -235,12 +275,22 @@ impl Problem<'_> {
             let problem = Problem::new(&squared, &a, &b).with_relaxation(relax);
             return ask(&problem.numbered(self.numbers[0], self.numbers[1]), 1.0);
         }
-        let largest = given.largest_cost(&|_| true)?;
-        let paid = self.relax.largest_paid();
-        let unit = if largest.max(paid) > 0.0 { largest.max(paid) } else { 1.0 };
+        let largest = || Ok(given.largest_cost(&|_| true)?.max(paid));
+        let unit = longest.map_or_else(largest, Ok)?;
+        let unit = if unit > 0.0 { unit } else { 1.0 };
         let entry = |i: usize, j: usize| power(given.cost(i, j), unit);
         let [left, right] = &given.sides;
-        let matrix = MatrixView::from_fn(left.names.len(), right.names.len(), &entry);
+        let (n, m) = (left.names.len(), right.names.len());
+        let table: Vec<f64>;
+        let matrix = if n.saturating_mul(m) <= MOST_TABLED {
+            table = (0..n)
+                .flat_map(|i| (0..m).map(move |j| (i, j)))
+                .map(|(i, j)| entry(i, j))
+                .collect();
+            MatrixView::new(n, m, &table)?
+        } else {
+            MatrixView::from_fn(n, m, &entry)
+        };
         let prices = [left, right].map(|side| -> Vec<f64> {
             side.penalties.iter().map(|&price| power(price, unit)).collect()
         });
@@ -313,7 +363,7 @@ impl Problem<'_> {
         let outside = if duals.is_some() { -1.0 } else { 0.0 };
         let [left, right] = [0, 1].map(|side: usize| {
             let of_side = &given.sides[side];
-            let mut all = vec![outside; of_side.places.len()];
+            let mut all = vec![outside; of_side.all];
             if let Some(duals) = duals {
                 for (&name, &dual) in of_side.names.iter().zip(&duals[side]) {
                     all[name] = dual;
@@ -378,6 +428,16 @@ impl Problem<'_> {
 
 /// Largest penalty whose square, times some mass, does not overflow.
 const LARGEST_SQUARED: f64 = 1e150;
+
+/// Most powers that are computed once, 8 MiB: engines read a cost several times.
+const MOST_TABLED: usize = 1 << 20;
+
+/// Powers of costs, in units of the longest move of some plan, above which they are clipped: a plan
+/// that uses such an arc is refused.
+const CLIP: f64 = 1e15;
+
+const POWERS_ARE_LOST: &str = "powers of these costs differ by too many orders of magnitude for a \
+                               certificate; take a smaller order, or infinity";
 
 /// Values of powers up to this one may have lost costs that underflowed.
 const LEAST_POWER: f64 = 1e-250;

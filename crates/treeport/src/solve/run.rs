@@ -11,7 +11,7 @@ use super::exact::{auction, sweeps};
 use super::problem::components;
 use super::problem::posed::{OnMetric, Posed};
 use super::relax::{self, Relaxation};
-use super::route::{DeviceUse, Engine, Route, Size, prepare, route};
+use super::route::{DeviceUse, Engine, Route, Size, WIDE, prepare, route};
 use super::sides::{Costs, Sides};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
@@ -108,7 +108,10 @@ fn size<'p>(
         (left, right) if sides.swapped => (right, left),
         sizes => sizes,
     };
-    Size { costs, left, right, relax, device }
+    let masses = || sides.supply.iter().chain(&sides.demand).copied();
+    let has_wide_masses = matches!(relax, Relaxation::Mass(_))
+        && masses().fold(0.0, f64::max) > WIDE * masses().fold(f64::INFINITY, f64::min);
+    Size { costs, left, right, relax, device, has_wide_masses }
 }
 
 /// Reads the sides of a balanced problem; returns its costs.
@@ -193,7 +196,7 @@ fn run(
         }
         (Engine::Edges, Posed::Metric(OnMetric { metric, .. })) => {
             let Some(network) = metric.network() else { return Ok(None) };
-            let problem = EdgeProblem { metric, network, sides, aim, deadline };
+            let problem = EdgeProblem { metric, network, sides, spare: None, aim, deadline };
             problem.answer(units, edges).map(exact)
         }
         (Engine::Sweeps, Posed::Metric(pair)) => {
@@ -224,6 +227,11 @@ fn run_relaxed(
         let Some(on) = Line::of(metric) else { return Ok(None) };
         let memory = (units, line);
         let found = relax::line::answer(&on, sides, relax, memory, asked.aim.wanted, &keep_going)?;
+        return Ok(found.map(Found::exact));
+    }
+    if let (Engine::Edges, Costs::Metric(metric)) = (engine, costs) {
+        let Workspace { sides, units, edges, .. } = space;
+        let found = relax::edges::answer(metric, sides, relax.penalty(), (units, edges), asked)?;
         return Ok(found.map(Found::exact));
     }
     let answer = relax::on_table(space, costs, relax, asked.aim.wanted, &keep_going)?;

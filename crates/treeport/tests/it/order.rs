@@ -294,3 +294,55 @@ fn potentials_of_powers_that_overflow_or_vanish_are_refused() {
         assert!(message.contains("potentials are costs to that power"), "{message}");
     }
 }
+
+/// Costs that differ by many orders of magnitude, and orders whose powers are beyond `f64`.
+#[test]
+fn extreme_orders_have_the_value_of_the_best_permutation() {
+    let n = 5;
+    let wave = |k: usize| (1.7 * k as f64).sin().abs();
+    let tables: [Vec<f64>; 4] = [
+        (0..n * n).map(wave).collect(),
+        (0..n * n).map(|k| 1e-200 * wave(k)).collect(),
+        (0..n * n).map(|k| 10f64.powf(-30.0 * wave(k))).collect(),
+        // A point far away that hardly moves.
+        (0..n * n)
+            .map(|k| match (k / n, k % n) {
+                (0, 0) => 0.5,
+                (0, _) | (_, 0) => 1e30,
+                _ => wave(k),
+            })
+            .collect(),
+    ];
+    for (at, costs) in tables.iter().enumerate() {
+        let longest = by_permutations(costs, n, f64::INFINITY);
+        let scaled: Vec<f64> = costs.iter().map(|cost| cost / longest).collect();
+        for order in [20.0, 300.0, 1e3, 1e4, 1e6] {
+            let view = MatrixView::new(n, n, costs).unwrap();
+            let ones = vec![1.0; n];
+            let value = Problem::between(&ones, &ones, view).with_order(order).value(&silent);
+            let (value, judge) = (value.unwrap(), longest * by_permutations(&scaled, n, order));
+            assert!((value - judge).abs() <= 1e-9 * judge, "{at} {order}: {value} {judge}");
+        }
+    }
+}
+
+/// Masses far below one that moves by rounding of the total.
+#[test]
+fn a_tiny_mass_of_order_infinity_moves_along_the_shortest_arcs() {
+    let costs = [3.0, 2.0, 7.0, 1.0, 4.0, 6.0];
+    let (a, b) = ([0.5, 0.5], [0.25, 0.25, 0.5]);
+    let problem = || Problem::between(&a, &b, MatrixView::new(2, 3, &costs).unwrap());
+    for (mass, longest) in [(1e-300, 1.0), (1e-30, 1.0), (1e-12, 1.0), (0.25, 1.0), (0.5, 2.0)] {
+        let problem = problem().with_mass(mass).with_order(f64::INFINITY);
+        let answer = problem.answer(&Aim::exact().wanting(Wanted::Plan), &silent).unwrap();
+        assert_eq!((answer.lower, answer.upper), (longest, longest), "{mass}");
+        let moved: f64 = answer.plan.iter().map(|(_, _, mass)| mass).sum();
+        assert!((moved - mass).abs() <= 1e-11 * mass, "{mass} {moved}");
+    }
+    // A point of hardly any mass has to move, too.
+    let (a, b) = ([1.0, 1e-15], [1e-15, 1.0]);
+    let far = [0.0, 0.0, 9.0, 9.0];
+    let problem = Problem::between(&a, &b, MatrixView::new(2, 2, &far).unwrap());
+    let answer = problem.with_mass(1e-15).with_order(f64::INFINITY).value(&silent).unwrap();
+    assert_eq!(answer, 0.0);
+}

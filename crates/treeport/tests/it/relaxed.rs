@@ -606,3 +606,59 @@ fn potentials_and_sweeps_can_be_stopped_at_any_question() {
         assert!(matches!(run(bounds, most).0, Err(Error::Canceled)), "{most} of {all}");
     }
 }
+
+/// Penalties on the edges of a graph have the value of a table of its distances.
+#[test]
+fn penalties_on_a_street_grid_need_no_distances() {
+    let (side, nodes) = (40, 1600);
+    let length = |k: usize| 1.0 + (0.7 * k as f64).sin().abs();
+    let right = (0..nodes).filter(|v| v % side + 1 < side).map(|v| (v, v + 1, length(v)));
+    let down = (0..nodes - side).map(|v| (v, v + side, length(3 * v + 1)));
+    let edges: Vec<_> = right.chain(down).collect();
+    let metric = GroundMetric::from_edges(nodes, &edges).unwrap();
+    let masses = |k: usize| (0..nodes).map(move |v| length(5 * v + k));
+    let all: Vec<f64> = masses(2).chain(masses(3).map(|mass| 0.8 * mass)).collect();
+    let measures = Measures::from_dense(nodes, &all).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let table = metric.materialized().unwrap();
+    for price in [0.4, 3.0, 500.0] {
+        let problem = |metric| Problem::new(metric, &a, &b).with_penalty(price);
+        let answer = problem(&metric).solve(&silent).unwrap();
+        assert_eq!(answer.engine, treeport::solve::Engine::Edges);
+        let judge = problem(&table).value(&silent).unwrap();
+        assert!((answer.upper - judge).abs() <= 1e-9 * judge, "{price}");
+        let [mut left, mut right] = [a, b].map(|row| row.iter().collect::<Vec<_>>());
+        let mut paid = 0.0;
+        for (i, j, mass) in answer.plan.iter() {
+            (left[i].1, right[j].1) = (left[i].1 - mass, right[j].1 - mass);
+            paid += mass * metric.distance(i, j);
+        }
+        let rest = left.iter().chain(&right).map(|entry| entry.1);
+        assert!(rest.clone().all(|mass| mass >= -1e-9));
+        paid += price * rest.sum::<f64>();
+        assert!((paid - judge).abs() <= 1e-9 * judge, "{price}");
+    }
+}
+
+/// Many masses over 30 orders of magnitude on a line are sorted: an auction takes ten times as long.
+#[test]
+fn a_mass_among_wide_masses_on_a_line_is_sorted() {
+    let n = 740;
+    let wave = |k: usize| (1.7 * k as f64).sin().abs();
+    let at: Vec<f64> = (0..2 * n).map(wave).collect();
+    let line = GroundMetric::from_points(1, at.clone(), PointMetric::Euclidean).unwrap();
+    let rows = [0, n].map(|from| -> Vec<(usize, f64)> {
+        (from..from + n).map(|k| (k, 10f64.powf(-30.0 * wave(3 * k + 1)))).collect()
+    });
+    let measures = Measures::from_rows(2 * n, rows.to_vec()).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let plane = at.iter().flat_map(|&x| [x, 0.0]).collect();
+    let plane = GroundMetric::from_points(2, plane, PointMetric::Euclidean).unwrap();
+    for share in [0.9, 1e-3] {
+        let mass = share * a.total().min(b.total());
+        let found = Problem::new(&line, &a, &b).with_mass(mass).solve(&silent).unwrap();
+        assert_eq!(found.engine, treeport::solve::Engine::Line, "{share}");
+        let judge = Problem::new(&plane, &a, &b).with_mass(mass).value(&silent).unwrap();
+        assert!((found.upper - judge).abs() <= 1e-8 * judge, "{} {judge}", found.upper);
+    }
+}

@@ -43,6 +43,7 @@ const OWN: &str = "venv";
 const TREEPORT: Package = package("treeport", "./python");
 const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
+const GUDHI: Package = package("gudhi", "gudhi");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
 /// Environment of other packages, which `cargo xtask bench-peers` makes.
@@ -53,7 +54,7 @@ const OLD_NUMPY: [Package; 3] =
     [package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT];
 const OLD_POT: Package = package("ot", "POT==0.9.7.post1");
 
-pub(super) const SCRIPTS: [Script; 10] = [
+pub(super) const SCRIPTS: [Script; 11] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -66,7 +67,7 @@ pub(super) const SCRIPTS: [Script; 10] = [
         about: "one question after the other to us and to POT, wasserstein, SciPy, GUDHI, scikit-bio and OTT",
         environment: PEERS,
         needs: &[TREEPORT],
-        peers: &[POT, WASSERSTEIN, package("gudhi", "gudhi"), SKBIO, package("ott", "ott-jax")],
+        peers: &[POT, WASSERSTEIN, GUDHI, SKBIO, package("ott", "ott-jax")],
     },
     Script {
         name: "large",
@@ -77,10 +78,17 @@ pub(super) const SCRIPTS: [Script; 10] = [
     },
     Script {
         name: "relaxed",
-        about: "mass that stays behind, against balanced problems and POT (`-- exact`, `within`, `rectangular`, `pot`, `line`)",
+        about: "mass that stays behind and order p, against balanced problems, POT and GUDHI (`-- exact`, `within`, `rectangular`, `pot`, `line`, `graph`, `diagrams`)",
         environment: OWN,
         needs: &[TREEPORT],
-        peers: &[POT],
+        peers: &[POT, GUDHI],
+    },
+    Script {
+        name: "images",
+        about: "bounds between images of blobs, Euclidean and squared (`-- --sizes 512`)",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[],
     },
     Script {
         name: "pairs-python",

@@ -69,6 +69,9 @@ fn largest(x: &[f64], y: &[f64]) -> f64 {
         if apart > most { apart } else { most }
     };
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    if xs.is_empty() {
+        return x_rest.iter().zip(y_rest).fold(0.0, |most, (&x, &y)| more(most, x, y));
+    }
     let mut most = [0.0; LANES];
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..LANES {

@@ -11,21 +11,24 @@
 //! source at the penalty of its sink; the arc between the spares is free.
 //!
 //! **Rounding of masses.** One bit of mass too much on one side would have to move along the longest
-//! arc. So up to [`TOTALS`] of all mass may stay unmatched, and masses are whole numbers of quanta
-//! of 2⁻¹⁰⁰ of the total.
+//! arc. So up to twice [`TOTALS`] of the mass that moves may stay unmatched, and masses are whole
+//! numbers of quanta of 2⁻¹⁰⁰ of the total.
 //!
-//! Flows are found by Dinic's algorithm, whose arcs are never listed: a search for the next sink
+//! Between points of equal masses a [`Matching`] is found instead, without bisection. Other flows
+//! are found by Dinic's algorithm, whose arcs are never listed: a search for the next sink
 //! within t reads a k-d tree of the sinks ([`SinkTree`]), so that memory is linear.
 
 mod flow;
+mod matching;
 mod sinks;
 
 use super::aim::{Aim, Deadline, Wanted};
-use super::exact::KeepGoing;
+use super::exact::{KeepGoing, check_canceled};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
 use crate::numeric::rounding::TOTALS;
 use flow::Flow;
+use matching::Matching;
 pub(super) use sinks::SinkTree;
 
 /// A bottleneck problem between sources and sinks with masses.
@@ -54,6 +57,9 @@ pub(super) struct Bottleneck {
     pub(super) flows: usize,
 }
 
+/// Most arcs for [`Matching`], which may keep the costs of all.
+const MOST_MATCHED: usize = 1 << 20;
+
 /// Quanta of the total.
 const QUANTA: f64 = (1u128 << 100) as f64;
 
@@ -73,17 +79,34 @@ impl BottleneckProblem<'_> {
     /// Computes bounds to an aim.
     pub(super) fn answer(&self, aim: &Aim, deadline: &Deadline<'_>) -> Result<Bottleneck> {
         let keep_going = |proved| deadline.report_proved(proved);
-        let keep_going: &KeepGoing<'_> = &keep_going;
-        let total = |side: usize| self.masses[side].iter().sum::<f64>();
-        let totals = [total(0), total(1)];
+        if self.is_matching() {
+            match self.by_matching(aim, &keep_going) {
+                // Flows have bounds at any time.
+                Err(Error::Canceled) if deadline.has_passed() => {}
+                found => return found,
+            }
+        }
+        self.by_flows(aim, deadline, &keep_going)
+    }
+
+    /// Computes bounds by maximum flows.
+    fn by_flows(
+        &self,
+        aim: &Aim,
+        deadline: &Deadline<'_>,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<Bottleneck> {
+        // Beside much larger masses the digits of the mass that moves would be lost.
+        let most = self.mass.unwrap_or(f64::INFINITY);
+        let masses = self.masses.map(|masses| masses.iter().map(move |mass| mass.min(most)));
+        let totals = masses.clone().map(Iterator::sum::<f64>);
         let largest = totals[0].max(totals[1]);
         let mut found = Bottleneck::default();
         if largest == 0.0 || self.mass == Some(0.0) {
             return Ok(found);
         }
         let quanta = |mass: f64| (mass / largest * QUANTA).round() as i128;
-        let mut sides: [Vec<i128>; 2] =
-            self.masses.map(|masses| masses.iter().map(|&mass| quanta(mass)).collect());
+        let mut sides: [Vec<i128>; 2] = masses.map(|masses| masses.map(quanta).collect());
         let sums = [0, 1].map(|side: usize| sides[side].iter().sum::<i128>());
         let mut target = sums[0].min(sums[1]);
         if self.penalties.is_some() {
@@ -94,7 +117,7 @@ impl BottleneckProblem<'_> {
         if let Some(mass) = self.mass {
             target = quanta(mass).min(target);
         }
-        let tolerance = (2.0 * TOTALS * QUANTA) as i128;
+        let tolerance = (2.0 * TOTALS * target.min(QUANTA as i128) as f64) as i128;
         let target = target - tolerance;
         let cost = |i: usize, j: usize| self.cost(i, j);
         let mut sinks = self.sinks();
@@ -154,6 +177,33 @@ impl BottleneckProblem<'_> {
             found.plan.sort_unstable_by_key(|&(i, j, _)| (i, j));
         }
         found.duals = cut.map(|reached| self.duals(reached));
+        Ok(found)
+    }
+
+    /// Returns whether all masses are equal, so that a matching is a plan.
+    fn is_matching(&self) -> bool {
+        let [n, m] = self.masses.map(<[f64]>::len);
+        let mut all = self.masses.into_iter().flatten();
+        let first = all.next();
+        self.mass.is_none()
+            && (self.penalties.is_some() || n == m)
+            && n.saturating_mul(m) <= MOST_MATCHED
+            && all.all(|mass| Some(mass) == first)
+    }
+
+    /// Solves a problem of equal masses.
+    fn by_matching(&self, aim: &Aim, keep_going: &KeepGoing<'_>) -> Result<Bottleneck> {
+        let sizes = self.masses.map(<[f64]>::len);
+        let with_plan = aim.wanted >= Wanted::Plan;
+        check_canceled(keep_going)?;
+        let mut matching = Matching::new(self.cost, sizes, self.penalties);
+        matching.solve(with_plan, keep_going)?;
+        let (level, flows) = (matching.level, matching.searches);
+        let mut found = Bottleneck { lower: level, upper: level, flows, ..Bottleneck::default() };
+        if with_plan {
+            found.plan = matching.pairs().map(|(i, j)| (i, j, self.masses[0][i])).collect();
+            found.duals = matching.cut.map(|reached| self.duals(reached));
+        }
         Ok(found)
     }
 
@@ -222,5 +272,72 @@ impl BottleneckProblem<'_> {
         let left = sources[..n].iter().map(|&reached| as_number(reached) + of_sink).collect();
         let right = sinks[..m].iter().map(|&reached| of_source - as_number(reached)).collect();
         [left, right]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::progress::silent;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn matchings_have_the_level_of_flows(
+            (n, m) in (1usize..14, 1usize..14),
+            numbers in vec(0.0..6.0f64, 14 * 14 + 28),
+            (is_grid, is_balanced) in (any::<bool>(), any::<bool>()),
+        ) {
+            let m = if is_balanced { n } else { m };
+            let numbers: Vec<f64> =
+                numbers.into_iter().map(|x| if is_grid { x.floor() } else { x }).collect();
+            let (costs, prices) = numbers.split_at(14 * 14);
+            let cost = |i: usize, j: usize| costs[14 * i + j];
+            let prices = [&prices[..n], &prices[14..14 + m]];
+            let masses = [vec![0.7; n], vec![0.7; m]];
+            let problem = BottleneckProblem {
+                masses: [&masses[0], &masses[1]],
+                cost: &cost,
+                penalties: (!is_balanced).then_some(prices),
+                mass: None,
+                points: None,
+            };
+            prop_assert!(problem.is_matching());
+            let aim = Aim::exact().wanting(Wanted::Plan);
+            let deadline = Deadline::new(None, &silent);
+            let judge = problem.by_flows(&aim, &deadline, &|_| true).unwrap();
+            let found = problem.by_matching(&aim, &|_| true).unwrap();
+            prop_assert_eq!((found.lower, found.upper), (judge.lower, judge.upper));
+            let level = found.upper;
+            let mut stays = [vec![true; n], vec![true; m]];
+            for &(i, j, mass) in &found.plan {
+                prop_assert!(cost(i, j) <= level && mass == 0.7);
+                prop_assert!(stays[0][i] && stays[1][j], "a point has two partners");
+                (stays[0][i], stays[1][j]) = (false, false);
+            }
+            for (stays, prices) in stays.iter().zip(prices) {
+                let are_cheap = stays.iter().zip(prices).all(|(stays, &price)| {
+                    !stays || (!is_balanced && price <= level)
+                });
+                prop_assert!(are_cheap);
+            }
+            prop_assert_eq!(found.duals.is_some(), level > 0.0);
+            if let Some(duals) = &found.duals {
+                prop_assert!(duals.iter().flatten().sum::<f64>() > 0.0);
+                let is_long = |cost: f64| f64::from(u8::from(cost >= level));
+                for (i, u) in duals[0].iter().enumerate() {
+                    for (j, v) in duals[1].iter().enumerate() {
+                        prop_assert!(u + v <= is_long(cost(i, j)), "{i} {j}");
+                    }
+                }
+                for (duals, prices) in duals.iter().zip(prices).filter(|_| !is_balanced) {
+                    prop_assert!(duals.iter().zip(prices).all(|(dual, &price)| *dual <= is_long(price)));
+                }
+            }
+        }
     }
 }

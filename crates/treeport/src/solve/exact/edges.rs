@@ -36,6 +36,8 @@ pub(in crate::solve) struct EdgeProblem<'a> {
     pub(in crate::solve) metric: &'a GroundMetric,
     pub(in crate::solve) network: Network<'a>,
     pub(in crate::solve) sides: &'a Sides,
+    /// A node at which no masses are matched, so that they stay behind.
+    pub(in crate::solve) spare: Option<usize>,
     pub(in crate::solve) aim: &'a Aim,
     pub(in crate::solve) deadline: &'a Deadline<'a>,
 }
@@ -165,17 +167,20 @@ impl EdgeProblem<'_> {
         let of_left = left.iter().map(|&v| potential(v));
         let of_right = right.iter().map(|&v| -potential(v));
         let [left, right] = self.sides.duals_of(of_left, of_right);
-        Answer { plan: self.plan_on(units, &tree()), left, right, ..answer }
+        Answer { plan: self.plan_on(units, tree()), left, right, ..answer }
     }
 
     /// Returns the plan of the flows on a spanning tree, and of the mass that stays in place.
-    fn plan_on(&self, units: &Units, tree: &[u32]) -> Coupling {
+    fn plan_on(&self, units: &Units, mut tree: Vec<u32>) -> Coupling {
+        if let Some(spare) = self.spare {
+            graph::detach(&mut tree, spare as u32);
+        }
         let mut plan = self.sides.shared_plan();
         let (supply, demand) = units.quanta();
         let sources = self.sides.left.iter().copied().zip(supply);
         let sinks = self.sides.right.iter().copied().zip(demand.map(|mass| -mass));
         let quantum = units.quantum();
-        graph::plan(tree, sources.chain(sinks), |from, to, quanta| {
+        graph::plan(&tree, sources.chain(sinks), |from, to, quanta| {
             let mass = quantum(quanta);
             if mass > 0.0 {
                 plan.push(from as u32, to as u32, mass);

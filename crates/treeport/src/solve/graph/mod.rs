@@ -43,7 +43,7 @@ use crate::solve::exact::integer_mass::{exponent_of, factors};
 use crate::solve::exact::{KeepGoing, check_canceled};
 use basis::Basis;
 pub(super) use integer::Integer;
-pub(super) use plan::plan;
+pub(super) use plan::{detach, plan};
 
 /// The network simplex on a graph; its buffers are reusable.
 #[derive(Clone, Debug, Default)]

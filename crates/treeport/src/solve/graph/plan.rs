@@ -21,7 +21,7 @@ struct ParcelList {
 const EMPTY: ParcelList = ParcelList { first: NONE, last: NONE };
 
 /// Calls `moved` with the moves of a plan between nodes of a tree, from supplies to demands
-/// (negative masses); the masses have the sum 0.
+/// (negative masses); those that are left at a root stay behind.
 ///
 /// Every node matches the parcels of its subtree, and passes the unmatched ones to its parent.
 /// These have one sign, so all mass on an edge has one direction, and the plan costs as much as the
@@ -44,6 +44,21 @@ pub(in crate::solve) fn plan(
         if above != v && here.first != NONE {
             list[above] = merge(&mut parcels, list[above], here, &mut moved);
         }
+    }
+}
+
+/// Makes every neighbor of a node of a tree the root of a tree of its own, and the node, too.
+pub(in crate::solve) fn detach(parent: &mut [u32], node: u32) {
+    let (mut v, mut above) = (node, node);
+    loop {
+        let next = std::mem::replace(&mut parent[v as usize], above);
+        if next == v {
+            break;
+        }
+        (above, v) = (v, next);
+    }
+    for (v, above) in parent.iter_mut().enumerate().filter(|(_, above)| **above == node) {
+        *above = v as u32;
     }
 }
 

@@ -44,7 +44,8 @@ fn on_edges(metric: &GroundMetric, a: Measure<'_>, b: Measure<'_>) -> Answer {
         return Answer { plan: sides.shared_plan(), ..Answer::default() };
     };
     let (aim, deadline) = (Aim::exact(), Deadline::new(None, &silent));
-    let problem = EdgeProblem { metric, network, sides, aim: &aim, deadline: &deadline };
+    let problem =
+        EdgeProblem { metric, network, sides, spare: None, aim: &aim, deadline: &deadline };
     let answer = problem.answer(units, edges).unwrap();
     sides.unswapped(answer)
 }

@@ -58,6 +58,8 @@ pub struct Problem<'a> {
     pub(super) numbers: [usize; 2],
     /// Device that scans all pairs of points.
     device: Option<&'a Arc<dyn Device>>,
+    /// Whether penalties have been checked, in a batch or before they were raised to a power.
+    pub(super) has_checked_penalties: bool,
 }
 
 /// Costs and masses of the call.
@@ -72,7 +74,7 @@ impl<'a> Problem<'a> {
     /// Creates the balanced problem from one measure to another on a ground metric or a graph.
     pub fn new(ground: impl Into<Ground<'a>>, a: &Measure<'a>, b: &Measure<'a>) -> Self {
         let input = Input::Ground { ground: ground.into(), a: *a, b: *b };
-        Self { input, relax: Relaxation::Balanced, order: 1.0, numbers: [0, 1], device: None }
+        Self::balanced(input)
     }
 
     /// Creates the problem from masses `a` of rows to masses `b` of columns of a cost matrix.
@@ -90,7 +92,7 @@ impl<'a> Problem<'a> {
     /// ```
     pub fn between(a: &'a [f64], b: &'a [f64], costs: MatrixView<'a>) -> Self {
         let input = Input::Matrix { costs, a, b };
-        Self { input, relax: Relaxation::Balanced, order: 1.0, numbers: [0, 1], device: None }
+        Self::balanced(input)
     }
 
     /// Creates the problem between measures on points with coordinates.
@@ -120,7 +122,18 @@ impl<'a> Problem<'a> {
         geometry: impl Into<Geometry>,
     ) -> Result<Self> {
         let input = Input::Points(PointProblem::new(a, b, x, y, geometry.into())?);
-        Ok(Self { input, relax: Relaxation::Balanced, order: 1.0, numbers: [0, 1], device: None })
+        Ok(Self::balanced(input))
+    }
+
+    fn balanced(input: Input<'a>) -> Self {
+        Self {
+            input,
+            relax: Relaxation::Balanced,
+            order: 1.0,
+            numbers: [0, 1],
+            device: None,
+            has_checked_penalties: false,
+        }
     }
 
     /// Sets the relaxation: how much mass may stay behind, or the penalty for it.
@@ -194,8 +207,9 @@ impl<'a> Problem<'a> {
         Self { relax: Relaxation::Penalty(Penalty::OfPoints([left, right])), ..self }
     }
 
+    /// Sets a relaxation whose penalties have been checked.
     pub(super) fn with_relaxation(self, relax: Relaxation<'a>) -> Self {
-        Self { relax, ..self }
+        Self { relax, has_checked_penalties: true, ..self }
     }
 
     /// Lets a device scan all pairs of points where the [route](Self::route) benefits from it.
@@ -356,7 +370,14 @@ impl Problem<'_> {
             }
             Input::Matrix { costs, a, b } => (Costs::Matrix(costs), with_mass(a), with_mass(b)),
         };
-        Some(Size { costs, left, right, relax: self.relax, device: DeviceUse::None })
+        Some(Size {
+            costs,
+            left,
+            right,
+            relax: self.relax,
+            device: DeviceUse::None,
+            has_wide_masses: false,
+        })
     }
 
     /// Returns whether solving takes at most about a tenth of a millisecond.

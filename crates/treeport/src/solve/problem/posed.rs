@@ -90,8 +90,12 @@ impl Problem<'_> {
 
     /// Refuses penalties that are invalid, and a number of them other than that of points.
     fn check_penalties(&self) -> Result<()> {
-        let Relaxation::Penalty(penalty) = self.relax else { return Ok(()) };
-        penalty.check(self.sizes())
+        match self.relax {
+            Relaxation::Penalty(penalty) if !self.has_checked_penalties => {
+                penalty.check(self.sizes())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the numbers of points of both sides, with and without mass.

@@ -157,8 +157,10 @@ impl<'a> Problems<'a> {
     /// [`Error::Canceled`](crate::Error::Canceled) when `progress` asks to stop.
     pub fn values(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.check()?;
-        if let Some(squares) = self.by_squares(|problems| problems.values(progress)) {
-            return Ok(squares?.into_iter().map(f64::sqrt).collect());
+        match self.by_squares(|problems| problems.values(progress)) {
+            // One of them needs other units.
+            None | Some(Err(Error::Unsolved { .. } | Error::Overflow { .. })) => {}
+            Some(squares) => return Ok(squares?.into_iter().map(f64::sqrt).collect()),
         }
         if let (Ground::Components(ground), 1.0) = (self.ground, self.order) {
             return components::values(ground, self.measures, self.pairs, self.relax, progress);
@@ -296,7 +298,14 @@ impl<'a> Problems<'a> {
         let costs = self.ground.costs();
         self.pairs.iter().filter_map(move |&(i, j)| {
             let (left, right) = (support(i)?, support(j)?);
-            Some(Size { costs: costs?, left, right, relax, device: DeviceUse::None })
+            Some(Size {
+                costs: costs?,
+                left,
+                right,
+                relax,
+                device: DeviceUse::None,
+                has_wide_masses: false,
+            })
         })
     }
 

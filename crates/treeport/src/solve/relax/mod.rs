@@ -3,8 +3,9 @@
 //! A relaxation adds a spare source and a spare sink for the mass that stays behind. The result is
 //! a balanced problem with the usual certificate, whose plan and dual values are mapped back and
 //! checked against the original problem. `mass` and `penalized` construct the spare row and column
-//! of a table, `spares` the spare source and sink of the auction.
+//! of a table, `spares` the spare source and sink of the auction, `edges` a spare node of a graph.
 
+pub(super) mod edges;
 mod kinks;
 pub(super) mod line;
 mod mass;

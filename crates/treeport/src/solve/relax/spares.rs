@@ -263,8 +263,8 @@ pub(super) mod tests {
     use crate::solve::exact::random::random;
     use crate::solve::problem::matrix::MatrixView;
     use crate::solve::problem::posed::{OnMatrix, OnMetric, Posed};
-    use crate::solve::relax;
     use crate::solve::workspace::Workspace;
+    use crate::solve::{relax, route};
 
     /// Creates masses that are equal, random, or over ten orders of magnitude.
     pub(in crate::solve::relax) fn masses(count: usize, kind: u8, seed: u64) -> Vec<f64> {
@@ -351,7 +351,12 @@ pub(super) mod tests {
         } else {
             paid += dot(&supply, &prices[0]) + dot(&demand, &prices[1]);
         }
-        prop_assert!((paid - answer.upper).abs() <= 1e-9 * paid + TOTALS * largest * all);
+        // Early plans on the edges of a graph may cost less than their flows.
+        let may_cost_less = aim.width() > 0.0 && answer.engine == route::Engine::Edges;
+        let excess = answer.upper - paid;
+        prop_assert!(
+            excess.abs() <= 1e-9 * paid + TOTALS * largest * all || (may_cost_less && excess > 0.0)
+        );
         // The dual values prove the lower bound; those with a mass have one penalty.
         if !answer.left.is_empty() {
             let penalty = answer.penalty.unwrap_or(0.0);
