@@ -7,8 +7,8 @@
 //!
 //! Sources are in the order of a k-d tree over their costs to [`LANDMARKS`] sinks, and sinks
 //! likewise. So neighbors follow each other wherever costs are distances, and a matrix has coarser
-//! levels like points. A scan reads the least cost of every block, and only those blocks whose least
-//! cost + least price is below its limit.
+//! levels like points. A scan reads the least cost of every block, and only those blocks whose
+//! least cost + least price is below its limit.
 //!
 //! # What was tried
 //! Seconds of processor time of the network simplex on a copy of the matrix and of the auction, for
@@ -31,9 +31,9 @@
 //! | 1.6, 1.8 | 1.6, 1.4 | 1.7, 1.0 |
 //!
 //! The rest is the copy, and a simplex where coordinates take paths, or a lower ε:
-//! - *Paths and the lower ε of lengths* where masses are equal: 1.3 instead of 1.6 where one side is
-//!   shifted, no difference uniform. With random masses 1.8 instead of 1.4. A matrix does not say
-//!   whether its costs are lengths, and both are bad where they are squares.
+//! - *Paths and the lower ε of lengths* where masses are equal: 1.3 instead of 1.6 where one side
+//!   is shifted, no difference uniform. With random masses 1.8 instead of 1.4. A matrix does not
+//!   say whether its costs are lengths, and both are bad where they are squares.
 //! - *The median of all costs* instead of large quartiles of rows and columns as a usual cost: in a
 //!   mixture of scales it may be that of near points alone. Then all costs of far points are
 //!   lowered, and the table has to answer.
@@ -94,8 +94,8 @@ const TILE: usize = 64;
 /// Number of sinks by whose costs sources are ordered, and of sources for sinks.
 const LANDMARKS: usize = 16;
 
-/// Ratio of the radius of groups to the mean cost above which sources of a group differ so much that
-/// none represents the others: costs are no distances.
+/// Ratio of the radius of groups to the mean cost above which sources of a group differ so much
+/// that none represents the others: costs are no distances.
 const WIDE: f32 = 0.5;
 
 /// Number of blocks of least bound that a scan reads first.
@@ -322,7 +322,8 @@ for_wide_registers! {
         let blocks = costs.as_chunks::<8>().0.as_chunks::<{ LANES / 8 }>().0;
         let prices = &query.prices.least[..least.len()];
         let bounds = least.iter().zip(prices).zip(0..);
-        let mut bounds: Vec<u64> = bounds.map(|((cost, price), at)| key(cost + price, at)).collect();
+        let bounds = bounds.map(|((cost, price), at)| key(cost + price, at));
+        let mut bounds: Vec<u64> = bounds.collect();
         if bounds.len() > FIRST {
             bounds.select_nth_unstable(FIRST);
         }

@@ -2,20 +2,20 @@
 //! with more mass than it demands raises its price and evicts sources.
 //!
 //! # The invariant
-//! ε-complementary slackness: wherever a source i has mass, cost + price is within 2ε of the minimum
-//! over *all* sinks, for its own ε = εᵢ. So once all mass aᵢ is placed the plan costs at most
-//! 2 Σ aᵢεᵢ more than the optimum, and the prices certify it. All εᵢ are equal except for those that
-//! were low enough in an earlier phase, and those of sources with large costs or prices, whose sums
-//! are rounded more.
+//! ε-complementary slackness: wherever a source i has mass, cost + price is within 2ε of the
+//! minimum over *all* sinks, for its own ε = εᵢ. So once all mass aᵢ is placed the plan costs at
+//! most 2 Σ aᵢεᵢ more than the optimum, and the prices certify it. All εᵢ are equal except for
+//! those that were low enough in an earlier phase, and those of sources with large costs or prices, whose
+//! sums are rounded more.
 //!
 //! - A source keeps a list of candidates from its last scan of all sinks, and a lower bound of
 //!   cost + price of all other sinks. Prices only rise, so the bound stays valid. A source bids
 //!   only while the best of its list is at most ε above the bound; then no sink is better by more
 //!   than ε.
-//! - Its limit at a sink is the price at which the next candidate, or the bound + ε, would be better
-//!   by ε. An overfull sink evicts the source of least limit and raises its price to that limit. The
-//!   remaining sources have limits at least as high, so that cost + price is at most ε above their
-//!   next candidate, and 2ε above the bound.
+//! - Its limit at a sink is the price at which the next candidate, or the bound + ε, would be
+//!   better by ε. An overfull sink evicts the source of least limit and raises its price to that
+//!   limit. The remaining sources have limits at least as high, so that cost + price is at most ε
+//!   above their next candidate, and 2ε above the bound.
 //!
 //! Tests check it after every phase (`assert_slackness`).
 //!

@@ -283,7 +283,9 @@ fn scans_where_a_third_is_spread(width: f64, more: f64, from_matrix: bool) -> us
     let costs = if from_matrix { Costs::Matrix(&view) } else { Costs::Metric(&metric) };
     let mut on_costs = sides.clone();
     if from_matrix {
-        on_costs.right.iter_mut().for_each(|place| *place -= n);
+        for place in &mut on_costs.right {
+            *place -= n;
+        }
     }
     let mut problem = laid_out(costs, &on_costs, None, 512).unwrap();
     let scans = Arc::new(AtomicUsize::new(0));
