@@ -44,7 +44,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
     /// Sets to measure [default: all]. `search` and `intervals` have those of the data folder, and
-    /// the generated ones `short-texts` and `plane`; `clouds` has `jets`, `images` and `cells`.
+    /// the generated ones `short-texts` and `plane`; `clouds` has `jets`, `images` and `cells`;
+    /// `mixed` has `plane`, `shifted`, `R3` and `R30`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     sets: Vec<String>,
     /// Seed of the random data.
@@ -105,7 +106,7 @@ type Further = fn(&BenchArgs, &mut Report<'_>) -> treeport_lab::Result<()>;
 /// Support sizes of `bench distance`; the last one means all points.
 const SUPPORTS: [usize; 3] = [10, 100, usize::MAX];
 
-const BENCHES: [Bench; 9] = [
+const BENCHES: [Bench; 10] = [
     Bench {
         name: "project",
         about: "The ultrametric projection after a gradient step",
@@ -139,6 +140,19 @@ const BENCHES: [Bench; 9] = [
         measure: |n, args, report| {
             bench::intervals(n, (&data_folder(args), &args.sets), args.seed, report)
         },
+    },
+    Bench {
+        name: "mixed",
+        about: "One problem with that many points a side beside a harder one: a mixture of scales, its cost matrix, bounds",
+        caveat: "ours: the value, or bounds 1 % apart, of plain points; peer: the same of a mixture of scales, the value from the cost matrix, or bounds; one thread, processor time",
+        sizes: &[3_000, 10_000],
+        bytes: |n| {
+            n.saturating_mul(n)
+                .saturating_mul(20)
+                .min(3 << 30)
+                .saturating_add(n.saturating_mul(20_000))
+        },
+        measure: |n, args, report| bench::mixed(n, &args.sets, args.seed, report),
     },
     Bench {
         name: SCALE,

@@ -198,10 +198,10 @@ impl CostSource for DeviceCosts<'_> {
     }
 
     fn coarser(&self, group: usize) -> Option<Coarser<'_>> {
-        let ([costs, back], reach) = self.points.coarser_points(group);
+        let ([costs, back], groups, reach) = self.points.coarser_points(group);
         let costs = Self::new(costs, &self.device);
         let kept = [self.kept[1].clone(), costs.kept[0].clone()];
         let back = Self { points: back, device: Arc::clone(&self.device), kept };
-        Some(Coarser { costs: Box::new(costs), back: Box::new(back), reach, alone: 0 })
+        Some(Coarser { costs: Box::new(costs), back: Box::new(back), groups, reach })
     }
 }

@@ -147,9 +147,17 @@ impl KdPoints {
 /// Returns the order of some points of a metric in a k-d tree: neighbors follow each other.
 pub(in crate::solve) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
     let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
-    let mut order: Vec<u32> = (0..points.len() as u32).collect();
-    let point = |place: u32| &vectors[points[place as usize] * dim..][..dim];
-    split(&mut order, dim, &point);
+    order_of(points.len(), dim, |place| &vectors[points[place as usize] * dim..][..dim])
+}
+
+/// Returns the order of `count` vectors in a k-d tree.
+pub(super) fn order_of<'a>(
+    count: usize,
+    dim: usize,
+    vector: impl Fn(u32) -> &'a [f64] + Sync,
+) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    split(&mut order, dim, &vector);
     order
 }
 

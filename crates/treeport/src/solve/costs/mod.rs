@@ -3,7 +3,7 @@
 //! | source | cost in double precision | search for the least cost + price |
 //! | --- | --- | --- |
 //! | [`PointCosts`] | the metric | all points, or a k-d tree in few dimensions |
-//! | [`MatrixCosts`] | the entry | rows copied in single precision |
+//! | [`MatrixCosts`] | the entry | rows copied in single precision, in blocks of near sinks |
 //! | [`DeviceCosts`] | the metric | a device, where that is faster |
 //! | [`WithSpares`] | another source, and costs of unmoved mass | that source, a spare row and column |
 //!
@@ -14,6 +14,7 @@
 
 mod candidates;
 pub(super) mod device;
+mod groups;
 mod kd_points;
 mod matrix;
 mod minima;
@@ -33,6 +34,7 @@ use crate::metric::GroundMetric;
 use crate::numeric::rounding::{single, sum_roundings};
 pub(super) use candidates::{CLOSED, Candidates, Prices, Query, key, value_of};
 use device::{Device, DeviceCosts};
+pub(super) use groups::Groups;
 pub(super) use kd_points::order as near_order;
 use matrix::MatrixCosts;
 pub(super) use minima::{Minima, minima};
@@ -82,23 +84,24 @@ pub(super) trait CostSource: Sync {
     /// Returns the largest number of sources to search for between two checks for cancellation.
     fn rows_at_once(&self, rows: usize, query: &Query<'_>) -> usize;
 
-    /// Returns the costs between one source and one sink for every `group` where neighbors follow
-    /// each other; `None` elsewhere.
+    /// Returns the costs between representatives of up to `group` points that follow each other
+    /// where neighbors do; `None` elsewhere.
     fn coarser(&self, _group: usize) -> Option<Coarser<'_>> {
         None
     }
 }
 
-/// Coarser problem: one source and one sink in the middle of every group represent the group.
+/// Coarser problem: one source or sink in the middle of every [group](groups) represents it.
 pub(super) struct Coarser<'a> {
     /// Costs between representatives.
     pub(super) costs: Box<dyn CostSource + 'a>,
     /// Costs from all sinks to the representatives of the sources.
     pub(super) back: Box<dyn CostSource + 'a>,
-    /// Mean cost between a point and its representative, on the side where it is less.
+    /// Groups of sources and of sinks.
+    pub(super) groups: [Groups; 2],
+    /// Mean cost between a point and its representative in groups of several points, on the side
+    /// where it is less.
     pub(super) reach: f32,
-    /// Number of sources, and of sinks, at the end that represent only themselves.
-    pub(super) alone: usize,
 }
 
 /// Unit and error bounds of costs in single precision.
@@ -129,11 +132,14 @@ impl SinglePrecision {
         self.lost_with(price.min(sum.abs() + self.largest))
     }
 
-    /// Returns the least ε by which prices in single precision still rise.
+    /// Returns the least useful ε; prices far from 0 rise only by a [larger](RISES) one.
     pub(super) fn finest(&self) -> f32 {
-        (single(8) * self.largest) as f32
+        RISES * self.largest as f32 / 4096.0
     }
 }
+
+/// Least ratio of ε to costs and prices at which prices in single precision still rise.
+pub(super) const RISES: f32 = single(8) as f32;
 
 /// Returns the error bound [`SinglePrecision::lost`] of costs that were rounded once.
 fn rounded_once(largest: f64) -> f64 {
@@ -210,8 +216,8 @@ pub(super) fn cost_source<'a>(
         Costs::Metric(metric) => metric,
         Costs::Matrix(view) => {
             let costs = MatrixCosts::new(view, of_sides, sides.swapped, keep_going)?;
-            let places = of_sides.map(|side| (0..side.len() as u32).collect());
-            return Ok(costs.map(|costs| OrderedCosts { costs: Box::new(costs), places }));
+            let boxed = |(costs, places)| OrderedCosts { costs: Box::new(costs) as _, places };
+            return Ok(costs.map(boxed));
         }
     };
     if !is_supported(metric) {
@@ -270,6 +276,7 @@ pub(super) fn bytes(costs: Costs<'_>, sources: usize, sinks: usize) -> u64 {
             let dim = metric.vectors().map_or(1, |(dim, _)| dim);
             memory::size_of::<u8>(&[sources.saturating_add(sinks), 12 * dim])
         }
-        Costs::Matrix(_) => memory::size_of::<f32>(&[sources, sinks]),
+        // The copy, least costs of blocks, and coarser levels.
+        Costs::Matrix(_) => memory::size_of::<f32>(&[sources, sinks]).saturating_mul(5) / 4,
     }
 }

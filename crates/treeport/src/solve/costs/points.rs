@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::candidates::{Candidates, Prices, Query};
+use super::groups::{self, Groups};
 use super::kd_points::{KdPoints, MOST_BOXED};
 use super::{AT_ONCE, Coarser, CostSource, SinglePrecision};
 use crate::metric::GroundMetric;
@@ -50,20 +51,18 @@ pub(super) struct PointSide {
 }
 
 impl PointSide {
-    /// Returns the middle point of every `group` consecutive points.
-    fn coarser(&self, group: usize) -> Self {
-        let last = self.points.len as u32 - 1;
-        let places = (0..=last).step_by(group).map(|first| (first + group as u32 / 2).min(last));
-        let places: Vec<u32> = places.collect();
+    /// Returns groups of at most `most` points, the middle point of each, and their mean radius.
+    fn coarser(&self, most: usize) -> (Groups, Self, f32) {
+        let points = &self.points;
+        let (groups, reach) = Groups::new(points.len, most, |range| {
+            let middle = groups::middle(&range);
+            let sum: f32 = range.clone().map(|place| points.cost(place, points, middle)).sum();
+            sum / range.len() as f32
+        });
+        let places: Vec<u32> = groups.middles().collect();
         let numbers = places.iter().map(|&place| self.numbers[place as usize]).collect();
-        Self { numbers: Arc::new(numbers), points: Arc::new(self.points.some(&places)) }
-    }
-
-    /// Computes the mean cost between a point and the middle point of its group.
-    fn mean_radius(&self, coarse: &Self, group: usize) -> f32 {
-        let cost = |place: usize| f64::from(self.points.cost(place, &coarse.points, place / group));
-        let sum: f64 = (0..self.points.len).map(cost).sum();
-        (sum / self.points.len as f64) as f32
+        let coarse = Self { numbers: Arc::new(numbers), points: Arc::new(points.some(&places)) };
+        (groups, coarse, reach)
     }
 }
 
@@ -91,15 +90,15 @@ impl<'a> PointCosts<'a> {
     }
 
     /// Returns the costs between the middle points of groups, the costs from all sinks to the
-    /// middle points of the sources, and the mean cost between a point and the middle of its group,
-    /// on the side where it is less.
-    pub(super) fn coarser_points(&self, group: usize) -> ([Self; 2], f32) {
-        let [sources, sinks] = [&self.sources, &self.sinks].map(|side| side.coarser(group));
-        let reach =
-            self.sources.mean_radius(&sources, group).min(self.sinks.mean_radius(&sinks, group));
+    /// middle points of the sources, the groups, and their mean radius on the side where it is
+    /// less.
+    pub(super) fn coarser_points(&self, group: usize) -> ([Self; 2], [Groups; 2], f32) {
+        let [(of_sources, sources, left), (of_sinks, sinks, right)] =
+            [&self.sources, &self.sinks].map(|side| side.coarser(group));
         let (metric, precision) = (self.metric, self.precision);
         let back = Self { metric, precision, sources: self.sinks.clone(), sinks: sources.clone() };
-        ([Self { metric, precision, sources, sinks }, back], reach)
+        let costs = Self { metric, precision, sources, sinks };
+        ([costs, back], [of_sources, of_sinks], left.min(right))
     }
 
     #[cfg(test)]
@@ -147,8 +146,8 @@ impl CostSource for PointCosts<'_> {
     }
 
     fn coarser(&self, group: usize) -> Option<Coarser<'_>> {
-        let ([costs, back], reach) = self.coarser_points(group);
-        Some(Coarser { costs: Box::new(costs), back: Box::new(back), reach, alone: 0 })
+        let ([costs, back], groups, reach) = self.coarser_points(group);
+        Some(Coarser { costs: Box::new(costs), back: Box::new(back), groups, reach })
     }
 }
 

@@ -6,6 +6,7 @@
 //! represent only themselves.
 
 use super::candidates::{CLOSED, Candidates, LANES, Prices, Query};
+use super::groups::Groups;
 use super::matrix::scan_row;
 use super::{AT_ONCE, Coarser, CostSource, SinglePrecision, rounded_once};
 
@@ -124,12 +125,12 @@ impl CostSource for WithSpares<'_> {
     }
 
     fn coarser(&self, group: usize) -> Option<Coarser<'_>> {
-        let coarser = self.costs.coarser(group)?;
+        let mut coarser = self.costs.coarser(group)?;
         let of_sides = [0, 1].map(|side: usize| -> Vec<f64> {
-            let all = &self.spares.of_sides[side];
-            let middle = |first: usize| all[(first + group / 2).min(all.len() - 1)];
-            (0..all.len()).step_by(group).map(middle).collect()
+            let middles = coarser.groups[side].middles();
+            middles.map(|middle| self.spares.of_sides[side][middle as usize]).collect()
         });
+        coarser.groups.iter_mut().for_each(Groups::push_alone);
         let between = self.spares.between;
         let back = [self.spares.of_sides[1].clone(), of_sides[0].clone()];
         let with =
@@ -137,8 +138,8 @@ impl CostSource for WithSpares<'_> {
         Some(Coarser {
             costs: with(coarser.costs, of_sides),
             back: with(coarser.back, back),
+            groups: coarser.groups,
             reach: coarser.reach,
-            alone: coarser.alone + 1,
         })
     }
 }

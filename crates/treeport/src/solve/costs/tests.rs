@@ -102,6 +102,11 @@ pub(in crate::solve) fn points() -> impl Strategy<Value = GroundMetric> {
                     point[0] *= 1e6;
                 }
             }
+            if seed % 4 == 1 && kind != PointMetric::Haversine {
+                // A mixture of scales.
+                let far = coordinates.chunks_exact_mut(dim).step_by(3);
+                far.flatten().for_each(|x| *x *= 1e3);
+            }
             if kind == PointMetric::Haversine {
                 // All over the Earth, on one side of it, in one town, and opposite to each other.
                 let (width, others) =
@@ -124,6 +129,19 @@ pub(in crate::solve) fn points() -> impl Strategy<Value = GroundMetric> {
             GroundMetric::from_points(dim, coordinates, geometry).ok()
         },
     )
+}
+
+/// Generates a matrix of distances between random points in the plane, a third of which are spread
+/// a thousand times as far if it is `mixed`.
+pub(in crate::solve) fn distances([n, m]: [usize; 2], mixed: bool, seed: u64) -> Vec<f64> {
+    let mut random = random(seed);
+    let mut point = |at: usize| {
+        let scale = if mixed && at.is_multiple_of(3) { 1e3 } else { 1.0 };
+        [scale * random(), scale * random()]
+    };
+    let points: Vec<[f64; 2]> = (0..n + m).map(&mut point).collect();
+    let apart = |[x, y]: [f64; 2], [u, v]: [f64; 2]| (x - u).hypot(y - v);
+    (0..n * m).map(|at| apart(points[at / m], points[n + at % m])).collect()
 }
 
 /// Generates entries of a matrix: random, with many ties, with forbidden moves, over many orders of
@@ -184,6 +202,18 @@ fn check(costs: &dyn CostSource, prices: &[f32], (most, noise): (usize, f32), hi
     assert!(!costs.scan(&rows, &query, &|| false, |_, _| panic!("it was stopped")));
 }
 
+/// Asserts that groups of at most eight partition `count` points, and that at least half of the
+/// ranges of eight are groups.
+fn check_groups(groups: &Groups, count: usize) {
+    let mut next = 0;
+    for (range, middle) in groups.ranges().zip(groups.middles()) {
+        assert!(range.start == next && range.contains(&(middle as usize)) && range.len() <= 8);
+        next = range.end;
+    }
+    assert_eq!(next, count);
+    assert!(groups.len() <= count.div_ceil(8) + 7 * (count.div_ceil(8) / 2));
+}
+
 /// Checks a source with spares whose costs are close to all others, far below, and far above.
 fn check_with_spares(
     costs: Box<dyn CostSource + '_>,
@@ -202,8 +232,11 @@ fn check_with_spares(
     assert_eq!((costs.cost(n, m), costs.sizes()), (0.0, [n + 1, m + 1]));
     check(&costs, prices, query, highest);
     if let Some(coarser) = (&costs as &dyn CostSource).coarser(8) {
-        let of_groups = [n, m].map(|count| count.div_ceil(8) + 1);
-        assert_eq!((coarser.costs.sizes(), coarser.alone), (of_groups, 1));
+        let of_groups = coarser.groups.each_ref().map(Groups::len);
+        assert_eq!(coarser.costs.sizes(), of_groups);
+        for (groups, count) in coarser.groups.iter().zip([n, m]) {
+            assert_eq!(groups.ranges().last(), Some(count..count + 1));
+        }
         check(&*coarser.costs, prices, query, highest);
         check(&*coarser.back, prices, query, highest);
     }
@@ -235,7 +268,10 @@ proptest! {
         let coarser = (&costs as &dyn CostSource).coarser(8).unwrap();
         check(&*coarser.costs, &prices, (most, noise), exact);
         check(&*coarser.back, &prices, (most, noise), exact);
-        prop_assert_eq!(coarser.costs.sizes(), costs.sizes().map(|count| count.div_ceil(8)));
+        for (side, count) in costs.sizes().into_iter().enumerate() {
+            check_groups(&coarser.groups[side], count);
+            prop_assert_eq!(coarser.costs.sizes()[side], coarser.groups[side].len());
+        }
         prop_assert_eq!(coarser.back.sizes(), [costs.sizes()[1], coarser.costs.sizes()[0]]);
         // Bounding boxes change no bit.
         let plain = new().unwrap().without_boxes();
@@ -272,23 +308,94 @@ proptest! {
 
     #[test]
     fn matrices_keep_the_promises_of_cost_sources(
-        (n, m) in (2usize..90, 2usize..90),
-        (kind, seed, transposed) in (0u8..4, any::<u64>(), any::<bool>()),
-        prices in vec(-1.0..1.0f32, 90),
+        (n, m) in (2usize..170, 2usize..170),
+        (kind, seed, transposed) in (0u8..6, any::<u64>(), any::<bool>()),
+        prices in vec(-1.0..1.0f32, 170),
         most in 1usize..9,
         noise in prop::sample::select(vec![0.0f32, 0.3]),
     ) {
-        let entries = entries(kind, n * m, seed);
+        let entries = match kind {
+            4 | 5 => distances([n, m], kind == 5, seed),
+            _ => entries(kind, n * m, seed),
+        };
         let view = MatrixView::new(n, m, &entries).unwrap();
         let (rows, columns): (Vec<_>, Vec<_>) = ((0..n).step_by(2).collect(), (0..m).collect());
         let sides = if transposed { [&columns[..], &rows] } else { [&rows[..], &columns] };
-        let costs = MatrixCosts::new(&view, sides, transposed, &|_| true).unwrap().unwrap();
+        let (costs, places) =
+            MatrixCosts::new(&view, sides, transposed, &|_| true).unwrap().unwrap();
         check(&costs, &prices, (most, noise), 1.0);
-        prop_assert!((&costs as &dyn CostSource).coarser(8).is_none());
         let [i, j] = [sides[0].len() - 1, 0];
-        let at = if transposed { sides[1][j] * m + sides[0][i] } else { sides[0][i] * m + j };
-        prop_assert_eq!(costs.cost(i, j), entries[at]);
+        let ends = [sides[0][places[0][i] as usize], sides[1][places[1][j] as usize]];
+        let [row, column] = if transposed { [ends[1], ends[0]] } else { ends };
+        prop_assert_eq!(costs.cost(i, j), entries[row * m + column]);
+        if let Some(coarser) = (&costs as &dyn CostSource).coarser(8) {
+            let [of_sources, of_sinks] = &coarser.groups;
+            check_groups(of_sources, costs.sizes()[0]);
+            check_groups(of_sinks, costs.sizes()[1]);
+            check(&*coarser.costs, &prices, (most, noise), 1.0);
+            check(&*coarser.back, &prices, (most, noise), 1.0);
+            let middles: Vec<_> = of_sources.middles().zip(of_sinks.middles()).collect();
+            for (at, &(i, j)) in middles.iter().enumerate() {
+                let single = costs.single(i as usize, j as usize);
+                prop_assert_eq!(coarser.costs.single(at, at), single);
+                prop_assert_eq!(coarser.back.single(j as usize, at), single);
+                let cost = costs.cost(i as usize, j as usize);
+                prop_assert_eq!(coarser.costs.cost(at, at), cost);
+                prop_assert_eq!(coarser.back.cost(j as usize, at), cost);
+            }
+        }
+        // Least costs of blocks change no value.
+        let all: Vec<u32> = (0..costs.sizes()[0] as u32).collect();
+        let of = costs.prices(prices[..costs.sizes()[1]].to_vec());
+        let query = Query { prices: &of, most, noise };
+        for (found, scanned) in costs.candidates(&all, &query).iter().zip(costs.scan_all(&query)) {
+            prop_assert_eq!(found.limit, scanned.limit);
+            let values = |found: &Candidates| {
+                let mut values: Vec<f32> = found.entries().map(|entry| entry.value).collect();
+                values.sort_unstable_by(f32::total_cmp);
+                values
+            };
+            prop_assert_eq!(values(found), values(&scanned));
+        }
         let highest = 0.5 * costs.precision().largest;
         check_with_spares(Box::new(costs), seed, &prices, (most, noise), highest);
+    }
+}
+
+/// Lays out a matrix from all rows to all columns, and returns its numbers of groups; 0 without a
+/// coarser level.
+fn groups_of([n, m]: [usize; 2], entries: &[f64]) -> [usize; 2] {
+    let view = MatrixView::new(n, m, entries).unwrap();
+    let all: Vec<usize> = (0..n.max(m)).collect();
+    let found = MatrixCosts::new(&view, [&all[..n], &all[..m]], false, &|_| true).unwrap();
+    let costs: Box<dyn CostSource> = Box::new(found.unwrap().0);
+    costs.coarser(8).map_or([0, 0], |coarser| coarser.groups.each_ref().map(Groups::len))
+}
+
+#[test]
+fn a_matrix_of_distances_has_coarser_levels_and_one_of_noise_has_none() {
+    let sizes = [600, 500];
+    let even = groups_of(sizes, &distances(sizes, false, 1));
+    assert_eq!(even, sizes.map(|count| count.div_ceil(8)));
+    // The far third is not grouped.
+    let [left, right] = groups_of(sizes, &distances(sizes, true, 2));
+    assert!((200..400).contains(&left) && (160..350).contains(&right), "{left} {right}");
+    assert_eq!(groups_of(sizes, &entries(0, 600 * 500, 3)), [0, 0]);
+}
+
+#[test]
+fn entries_far_above_all_others_or_of_zero_have_a_unit() {
+    let sizes = [40, 50];
+    for (usual, rare) in [(0.0, 1.0), (1.0, 1e300), (0.0, 0.0), (1e-300, 1.0), (1e300, 1.0)] {
+        let entry = |at: usize| if at % 1999 == 1998 { rare } else { usual };
+        let entries: Vec<f64> = (0..2000).map(entry).collect();
+        let view = MatrixView::new(sizes[0], sizes[1], &entries).unwrap();
+        let all: Vec<usize> = (0..50).collect();
+        let found = MatrixCosts::new(&view, [&all[..40], &all], false, &|_| true).unwrap();
+        if let Some((costs, _)) = found {
+            check(&costs, &[0.0; 50], (3, 0.0), 0.5 * costs.precision().largest);
+        } else {
+            assert_eq!((usual, rare), (0.0, 0.0));
+        }
     }
 }

@@ -129,6 +129,17 @@ impl<'a> MatrixView<'a> {
         }
     }
 
+    /// Appends some entries of row `i`, in any order.
+    pub(in crate::solve) fn push_some(&self, i: usize, columns: &[usize], out: &mut Vec<f64>) {
+        match self.entries {
+            Entries::Slice(entries) => {
+                let row = &entries[i * self.columns..(i + 1) * self.columns];
+                out.extend(columns.iter().map(|&j| row[j]));
+            }
+            _ => self.push_row(i, columns, out),
+        }
+    }
+
     /// Appends all entries of row `i`.
     pub(in crate::solve) fn push_whole_row(&self, i: usize, out: &mut Vec<f64>) {
         match self.entries {

@@ -2,18 +2,20 @@
 //! with more mass than it demands raises its price and evicts sources.
 //!
 //! # The invariant
-//! ε-complementary slackness: wherever a source has mass, cost + price is within 2ε of the minimum
-//! over *all* sinks. So once all mass is placed the plan costs at most 2ε per unit more than the
-//! optimum, and the prices certify it.
+//! ε-complementary slackness: wherever a source i has mass, cost + price is within 2ε of the
+//! minimum over *all* sinks, for its own ε = εᵢ. So once all mass aᵢ is placed the plan costs at
+//! most 2 Σ aᵢεᵢ more than the optimum, and the prices certify it. All εᵢ are equal except for
+//! those that were low enough in an earlier phase, and those of sources with large costs or prices, whose
+//! sums are rounded more.
 //!
 //! - A source keeps a list of candidates from its last scan of all sinks, and a lower bound of
 //!   cost + price of all other sinks. Prices only rise, so the bound stays valid. A source bids
 //!   only while the best of its list is at most ε above the bound; then no sink is better by more
 //!   than ε.
 //! - Its limit at a sink is the price at which the next candidate, or the bound + ε, would be
-//!   equally good. An overfull sink evicts the source of least limit and raises its price to that
-//!   limit + ε. The remaining sources have limits at least as high, so that cost + price is at most
-//!   ε above their next candidate, and 2ε above the bound.
+//!   better by ε. An overfull sink evicts the source of least limit and raises its price to that
+//!   limit. The remaining sources have limits at least as high, so that cost + price is at most ε
+//!   above their next candidate, and 2ε above the bound.
 //!
 //! Tests check it after every phase (`assert_slackness`).
 //!
@@ -39,9 +41,9 @@
 
 use std::cmp::Reverse;
 
-use super::levels::Level;
+use super::levels::{self, Level, Opening};
 use super::spares::Spares;
-use crate::solve::costs::{CostSource, Prices, Query, key};
+use crate::solve::costs::{CostSource, Prices, Query, RISES, key};
 
 /// Largest number of sinks on a list.
 pub(super) const LISTED: usize = 32;
@@ -57,6 +59,10 @@ const MOST_BIDS: usize = 5000;
 /// 100,000 points in the plane, thousands where all lie on one line in it.
 const MOST_SCANS: usize = 60;
 
+/// Ratio of ε to the one at which the last step begins up to which a source keeps its mass. Without
+/// a mixture of scales few sources reach it before the last phase.
+const SETTLED: f32 = 0.25;
+
 /// Bids between two checks for cancellation.
 const ASKED: usize = 1 << 14;
 
@@ -69,7 +75,7 @@ pub(super) struct Stay {
     pub(super) source: u32,
     pub(super) mass: u64,
     pub(super) cost: f32,
-    /// Lower bound of the price of this sink at which the source is equally well off elsewhere.
+    /// Lower bound of the price of this sink at which the source is better off by its ε elsewhere.
     pub(super) limit: f32,
 }
 
@@ -79,6 +85,10 @@ pub(super) struct Auction<'a> {
     pub(super) supply: &'a [u64],
     pub(super) demand: &'a [u64],
     pub(super) prices: Prices,
+    /// ε of every source in this phase.
+    pub(super) epsilons: Vec<f32>,
+    /// Least ε of every source.
+    pub(super) floors: Vec<f32>,
     /// Candidate list of every source: sinks and costs, in [`LISTED`] slots each.
     list: Vec<(u32, f32)>,
     /// Number of candidates on the list of every source.
@@ -107,7 +117,8 @@ pub(super) struct Choice {
 }
 
 impl<'a> Auction<'a> {
-    pub(super) fn new(level: Level<'a>, prices: Prices) -> Self {
+    pub(super) fn new(level: Level<'a>, opening: Opening) -> Self {
+        let Opening { prices, floors, .. } = opening;
         let Level { costs, masses: [supply, demand] } = level;
         let (n, m) = (supply.len(), demand.len());
         Self {
@@ -115,6 +126,8 @@ impl<'a> Auction<'a> {
             supply,
             demand,
             prices,
+            epsilons: vec![f32::INFINITY; n],
+            floors,
             list: vec![(0, 0.0); n * LISTED],
             listed: vec![0; n],
             others: vec![f32::NEG_INFINITY; n],
@@ -126,8 +139,9 @@ impl<'a> Auction<'a> {
         }
     }
 
-    /// Places all mass again, except for this share of it. Returns false if it stops earlier:
-    /// because `keep_going` returns false, or after too many bids or scans.
+    /// Places the mass of all sources whose ε changes again, except for this share of all mass.
+    /// Returns false if it stops earlier: because `keep_going` returns false, or after too many
+    /// bids or scans.
     pub(super) fn run(
         &mut self,
         epsilon: f32,
@@ -136,20 +150,17 @@ impl<'a> Auction<'a> {
     ) -> bool {
         let is_done = self.place(epsilon, unplaced, keep_going);
         #[cfg(test)]
-        self.assert_slackness(epsilon);
+        self.assert_slackness();
         is_done
     }
 
     fn place(&mut self, epsilon: f32, unplaced: f64, keep_going: &dyn Fn() -> bool) -> bool {
-        self.stays.iter_mut().for_each(Vec::clear);
-        self.taken.fill(0);
-        self.left.copy_from_slice(self.supply);
-        self.reset_spares();
+        self.withdraw(epsilon);
         let total: u64 = self.supply.iter().sum();
         let enough = total - (unplaced * self.moving() as f64) as u64;
         let (most_bids, mut scans) = (self.bids + MOST_BIDS * self.supply.len(), 0);
-        let mut placed = 0;
-        let with_mass = |i: &u32| self.supply[*i as usize] > 0;
+        let mut placed: u64 = self.taken.iter().sum();
+        let with_mass = |i: &u32| self.left[*i as usize] > 0;
         let mut ready: Vec<u32> = (0..self.supply.len() as u32).rev().filter(with_mass).collect();
         let mut waiting = Vec::new();
         loop {
@@ -160,13 +171,13 @@ impl<'a> Auction<'a> {
                 if self.bids >= most_bids || self.bids.is_multiple_of(ASKED) && !keep_going() {
                     return false;
                 }
-                let choice = self.choose(source as usize, epsilon);
-                if choice.best > self.others[source as usize] + epsilon {
+                let choice = self.choose(source as usize);
+                if choice.best > self.others[source as usize] + self.epsilons[source as usize] {
                     waiting.push(source);
                     continue;
                 }
                 self.bids += 1;
-                placed += self.bid(source, &choice, epsilon, &mut ready);
+                placed += self.bid(source, &choice, &mut ready);
             }
             if waiting.is_empty() {
                 return true;
@@ -181,6 +192,53 @@ impl<'a> Auction<'a> {
         }
     }
 
+    /// Sets the ε of this phase, and withdraws the mass of all sources whose ε changes.
+    fn withdraw(&mut self, epsilon: f32) {
+        let before = std::mem::take(&mut self.epsilons);
+        let least = |(source, floor): (usize, &f32)| {
+            floor.max(epsilon).max(self.rises(self.entries(source)))
+        };
+        self.epsilons = self.floors.iter().enumerate().map(least).collect();
+        let keeps = self.spares.is_none();
+        let stays = |i: u32| keeps && self.epsilons[i as usize] == before[i as usize];
+        for (sink, all) in self.stays.iter_mut().enumerate() {
+            all.retain(|stay| {
+                let is_kept = stays(stay.source);
+                if !is_kept {
+                    self.left[stay.source as usize] += stay.mass;
+                    self.taken[sink] -= stay.mass;
+                }
+                is_kept
+            });
+        }
+        self.reset_spares();
+    }
+
+    /// Lets sources keep their mass in later phases where ε is small enough: this share of the cost
+    /// of their neighbors' mass.
+    pub(super) fn raise_floors(&mut self, begins: f32) {
+        let ways = levels::near_ways(self.costs, self.plan());
+        for (source, floor) in self.floors.iter_mut().enumerate() {
+            let epsilon = self.epsilons[source];
+            if epsilon <= SETTLED * begins * ways[source / levels::RUN] {
+                *floor = epsilon;
+            }
+        }
+    }
+
+    /// Returns whether many sources have no larger ε than this one.
+    pub(super) fn is_open(&self, epsilon: f32) -> bool {
+        self.epsilons.iter().filter(|e| **e <= epsilon).count() * 20 > self.epsilons.len()
+    }
+
+    /// Returns whether ε is at most this share of the cost of neighboring mass for most sources.
+    pub(super) fn is_fine(&self, begins: f32) -> bool {
+        let ways = levels::near_ways(self.costs, self.plan());
+        let epsilons = self.epsilons.chunks(levels::RUN).map(|run| run[0]);
+        let coarse = ways.iter().zip(epsilons).filter(|&(&way, e)| way > 0.0 && e > begins * way);
+        coarse.count() * 10 <= ways.len()
+    }
+
     /// Scans all sinks for some sources and replaces their lists; false if work was canceled.
     fn scan(&mut self, rows: &[u32], noise: f32, keep_going: &dyn Fn() -> bool) -> bool {
         // Stale minima of prices are valid bounds, too, and updating them takes time.
@@ -190,7 +248,7 @@ impl<'a> Auction<'a> {
         let query = Query { prices: &self.prices, most: LISTED, noise };
         let (list, listed, others) = (&mut self.list, &mut self.listed, &mut self.others);
         let costs = self.costs;
-        costs.scan(rows, &query, keep_going, |row, found| {
+        let is_done = costs.scan(rows, &query, keep_going, |row, found| {
             let row = row as usize;
             let entries = list[row * LISTED..(row + 1) * LISTED].iter_mut();
             listed[row] = found.entries().len() as u8;
@@ -199,7 +257,19 @@ impl<'a> Auction<'a> {
                 *entry = (candidate.sink, found.costs.get(k).copied().unwrap_or_else(cost));
             }
             others[row] = found.limit - noise;
-        })
+        });
+        for &row in rows {
+            let row = row as usize;
+            self.epsilons[row] = self.epsilons[row].max(self.rises(self.entries(row)));
+        }
+        is_done
+    }
+
+    /// Returns the least ε by which the limits of a source with this list rise in single precision:
+    /// sums of larger costs and prices are rounded more.
+    fn rises(&self, list: &[(u32, f32)]) -> f32 {
+        let size = |&(sink, cost): &(u32, f32)| cost.max(self.prices.of[sink as usize].abs());
+        RISES * list.iter().map(size).fold(0.0, f32::max)
     }
 
     pub(super) fn entries(&self, source: usize) -> &[(u32, f32)] {
@@ -208,11 +278,12 @@ impl<'a> Auction<'a> {
 
     /// Returns the best candidate of a source; its value is infinite before the first scan.
     #[inline]
-    fn choose(&mut self, source: usize, epsilon: f32) -> Choice {
+    fn choose(&mut self, source: usize) -> Choice {
         if self.is_spare_source(source) {
             return self.choose_for_spare();
         }
-        let (mut best, mut second) = (f32::INFINITY, self.others[source] + epsilon);
+        let beyond = self.others[source] + self.epsilons[source];
+        let (mut best, mut second) = (f32::INFINITY, beyond);
         let (mut sink, mut paid) = (0, 0.0);
         for &(j, cost) in self.entries(source) {
             let value = cost + self.prices.of[j as usize];
@@ -226,23 +297,23 @@ impl<'a> Auction<'a> {
     /// Computes a lower bound of cost + price of a source at all other sinks, plus ε for those that
     /// are not on its list.
     #[inline]
-    pub(super) fn elsewhere(&mut self, source: usize, sink: u32, epsilon: f32) -> f32 {
+    pub(super) fn elsewhere(&mut self, source: usize, sink: u32) -> f32 {
         if self.is_spare_source(source) {
             let Choice { sink: best_sink, best, second, .. } = self.choose_for_spare();
             return if best_sink == sink { second } else { best };
         }
         let entries = self.entries(source).iter().filter(|entry| entry.0 != sink);
         let values = entries.map(|&(j, cost)| cost + self.prices.of[j as usize]);
-        values.fold(self.others[source] + epsilon, f32::min)
+        values.fold(self.others[source] + self.epsilons[source], f32::min)
     }
 
     /// Places all unplaced mass of a source at its choice, which evicts other sources if it is then
     /// overfull. Returns the increase of the placed mass.
-    fn bid(&mut self, source: u32, choice: &Choice, epsilon: f32, ready: &mut Vec<u32>) -> u64 {
+    fn bid(&mut self, source: u32, choice: &Choice, ready: &mut Vec<u32>) -> u64 {
         let sink = choice.sink as usize;
         let mass = std::mem::take(&mut self.left[source as usize]);
         let before = self.taken[sink];
-        let limit = choice.second - choice.cost;
+        let limit = choice.second - choice.cost + self.epsilons[source as usize];
         self.taken[sink] += mass;
         let stays = &mut self.stays[sink];
         if let Some(spares) = self.spares.as_mut().filter(|s| s.sink == choice.sink) {
@@ -258,7 +329,7 @@ impl<'a> Auction<'a> {
             stays.push(Stay { source, mass, cost: choice.cost, limit });
         }
         while self.taken[sink] > self.demand[sink] {
-            let at = self.least_willing(sink, source, epsilon);
+            let at = self.least_willing(sink, source);
             let over = self.taken[sink] - self.demand[sink];
             let stay = &mut self.stays[sink][at];
             let gone = over.min(stay.mass);
@@ -273,7 +344,7 @@ impl<'a> Auction<'a> {
             }
             self.taken[sink] -= gone;
             let price = &mut self.prices.of[sink];
-            *price = price.max(limit + epsilon);
+            *price = price.max(limit);
             if self.left[evicted as usize] == 0 {
                 ready.push(evicted);
             }
@@ -284,9 +355,9 @@ impl<'a> Auction<'a> {
 
     /// Finds the source of least limit at a sink. Limits only rise, so only the least one is
     /// computed again, except that of the newest source.
-    fn least_willing(&mut self, sink: usize, newest: u32, epsilon: f32) -> usize {
+    fn least_willing(&mut self, sink: usize, newest: u32) -> usize {
         if self.is_spare_sink(sink) {
-            return self.least_willing_at_spare(newest, epsilon);
+            return self.least_willing_at_spare(newest);
         }
         loop {
             let limits = self.stays[sink].iter().map(|stay| stay.limit).enumerate();
@@ -296,7 +367,8 @@ impl<'a> Auction<'a> {
             if source == newest {
                 return at;
             }
-            let now = self.elsewhere(source as usize, sink as u32, epsilon) - cost;
+            let now = self.elsewhere(source as usize, sink as u32) - cost
+                + self.epsilons[source as usize];
             if now <= limit {
                 return at;
             }
@@ -337,7 +409,7 @@ impl<'a> Auction<'a> {
 #[cfg(test)]
 impl Auction<'_> {
     /// Asserts ε-complementary slackness by a scan of all sinks, for every source or for a sample.
-    fn assert_slackness(&self, epsilon: f32) {
+    fn assert_slackness(&self) {
         let [n, m] = self.costs.sizes();
         let open: Vec<usize> =
             (0..m).filter(|&j| self.prices.of[j] < crate::solve::costs::CLOSED).collect();
@@ -355,7 +427,8 @@ impl Auction<'_> {
         let placed = (0..n).filter(|&i| worst[i] > f64::NEG_INFINITY);
         for i in placed.step_by((n * m).div_ceil(1 << 20)) {
             let least = open.iter().map(|&j| value(i, j)).fold(f64::INFINITY, f64::min);
-            let allowed = least + 2.0 * f64::from(epsilon) + rounding;
+            let epsilon = f64::from(self.epsilons[i]);
+            let allowed = least + 2.0 * epsilon + rounding;
             assert!(worst[i] <= allowed, "{} above {least}, ε = {epsilon}", worst[i]);
         }
     }

@@ -59,7 +59,7 @@ impl AuctionProblem<'_> {
         let precision = self.costs.precision();
         // The first search also returns arcs with slightly positive reduced costs, since dual
         // values have yet to change.
-        let mut margin = start.epsilon;
+        let mut margins = start.epsilons.clone();
         for _ in 0..MOST_ROUNDS {
             let largest_cost = sorted(&mut arcs);
             let slack = SLACK * largest_cost;
@@ -82,8 +82,8 @@ impl AuctionProblem<'_> {
                 let others = (f64::from(start.others[*i as usize]) - lost) * precision.unit;
                 others < duals[*i as usize]
             };
-            let limits: Vec<f64> = duals.iter().map(|dual| dual + margin).collect();
-            margin = -slack;
+            let limits: Vec<f64> = duals.iter().zip(&margins).map(|(u, more)| u + more).collect();
+            margins.fill(-slack);
             let candidate = Candidate {
                 flows: &flows,
                 mass: &units.quantum(),

@@ -1,11 +1,15 @@
 //! Tests on fixed problems: large ones, and regressions.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::phases::next_epsilon;
 use super::tests::{goal, judged, laid_out, sides_of};
 use super::*;
 use crate::measures::Measures;
 use crate::metric::PointMetric;
 use crate::solve::costs::tests::entries;
+use crate::solve::costs::{Candidates, Coarser, Prices, Query, SinglePrecision};
 use crate::solve::exact::random::random;
 use crate::solve::problem::matrix::MatrixView;
 use crate::solve::problem::posed::OnMatrix;
@@ -213,5 +217,94 @@ fn an_epsilon_that_is_rounded_up_is_not_taken_for_ever() {
     for k in 0..2000 {
         let (epsilon, wanted) = (1.0f32, f64::from(k) * 7.3e-4);
         assert!(next_epsilon(epsilon, wanted) < epsilon, "{wanted}");
+    }
+}
+
+/// Cost source that counts the scans of all sinks.
+struct Counted<'a> {
+    costs: Box<dyn CostSource + 'a>,
+    scans: Arc<AtomicUsize>,
+}
+
+impl CostSource for Counted<'_> {
+    fn sizes(&self) -> [usize; 2] {
+        self.costs.sizes()
+    }
+
+    fn cost(&self, source: usize, sink: usize) -> f64 {
+        self.costs.cost(source, sink)
+    }
+
+    fn single(&self, source: usize, sink: usize) -> f32 {
+        self.costs.single(source, sink)
+    }
+
+    fn precision(&self) -> SinglePrecision {
+        self.costs.precision()
+    }
+
+    fn are_lengths(&self) -> bool {
+        self.costs.are_lengths()
+    }
+
+    fn prices(&self, of: Vec<f32>) -> Prices {
+        self.costs.prices(of)
+    }
+
+    fn refresh(&self, prices: &mut Prices) {
+        self.costs.refresh(prices);
+    }
+
+    fn candidates(&self, rows: &[u32], query: &Query<'_>) -> Vec<Candidates> {
+        self.scans.fetch_add(rows.len(), Ordering::Relaxed);
+        self.costs.candidates(rows, query)
+    }
+
+    fn rows_at_once(&self, rows: usize, query: &Query<'_>) -> usize {
+        self.costs.rows_at_once(rows, query)
+    }
+
+    fn coarser(&self, group: usize) -> Option<Coarser<'_>> {
+        self.costs.coarser(group)
+    }
+}
+
+/// Returns the scans per source for a certified value, where a third of the points are spread over
+/// this width and the others over 1.
+fn scans_where_a_third_is_spread(width: f64, more: f64, from_matrix: bool) -> usize {
+    let (n, mut random) = (1500, random(11));
+    let at = |k: usize| random() * if (k / 2).is_multiple_of(3) { width } else { 1.0 };
+    let mut masses = self::random(12);
+    let mass = || 1.0 + more * masses();
+    let (metric, measures) = two_clouds(n, 2, PointMetric::Euclidean, at, mass);
+    let sides = sides_of(&metric, &measures.normalized());
+    let all: Vec<f64> = (0..n * n).map(|k| metric.distance(k / n, n + k % n)).collect();
+    let view = MatrixView::new(n, n, &all).unwrap();
+    let costs = if from_matrix { Costs::Matrix(&view) } else { Costs::Metric(&metric) };
+    let mut on_costs = sides.clone();
+    if from_matrix {
+        for place in &mut on_costs.right {
+            *place -= n;
+        }
+    }
+    let mut problem = laid_out(costs, &on_costs, None, 512).unwrap();
+    let scans = Arc::new(AtomicUsize::new(0));
+    problem.costs = Box::new(Counted { costs: problem.costs, scans: Arc::clone(&scans) });
+    let best = problem.solve(&mut Simplex::default(), &goal(0.0, false)).unwrap();
+    let value = best.certified.expect("a proof").value;
+    let judge = judged(Costs::Metric(&metric), &sides).upper;
+    assert!((value - judge).abs() <= 2e-9 * judge, "{value} {judge}");
+    scans.load(Ordering::Relaxed) / n
+}
+
+/// Without levels that respect scales it takes up to a hundred scans a source.
+#[test]
+fn a_mixture_of_scales_takes_few_scans() {
+    for from_matrix in [false, true] {
+        for more in [0.0, 1.0] {
+            let [plain, mixed] =
+                [1.0, 1e3].map(|width| scans_where_a_third_is_spread(width, more, from_matrix));
+            assert!(mixed <= 2 * plain + 8, "{mixed} {plain}");
+        }
     }
 }

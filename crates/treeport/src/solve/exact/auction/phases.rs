@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::basis::{self, BasisForest, Flow};
 use super::bidding::{Auction, Share};
-use super::levels::{self, FALL, Level};
+use super::levels::{self, Descent, FALL, Level};
 use super::{AuctionProblem, Best, Goal};
 use crate::error::{Error, Result};
 use crate::solve::costs::CLOSED;
@@ -26,8 +26,8 @@ pub(super) struct Start {
     pub(super) others: Vec<f32>,
     /// Largest absolute price so far: prices rise, and the first ones may be negative.
     pub(super) largest: f64,
-    /// Last ε.
-    pub(super) epsilon: f64,
+    /// Last ε of every source.
+    pub(super) epsilons: Vec<f64>,
 }
 
 /// Plan with integer masses, and prices in double precision.
@@ -59,13 +59,12 @@ pub(super) const SIMPLEX_BEGINS: f64 = 2e-3;
 /// times as long where one side is shifted, and as long where it is not.
 const PATHS_BEGIN: f64 = 2e-4;
 
-/// Ratio to the cost of the mass that moves least far, four fifths of all, above which the cost per
-/// unit of mass is that of few far points, for which most prices are not close enough yet. It is
-/// below 3 for points without a mixture of scales.
+/// Ratio of ε to [`SIMPLEX_BEGINS`] or [`PATHS_BEGIN`] of the cost of neighboring mass up to which
+/// prices there are close enough. Without a mixture of scales all are.
 const MIXED: f64 = 8.0;
 
 /// Share of all mass that an auction may leave unplaced.
-const UNPLACED: f64 = 1e-3;
+pub(super) const UNPLACED: f64 = 1e-3;
 
 /// Returns the next ε: the product with [`FALL`], or the ε that bounds need if it lies between. The
 /// result is always less than `epsilon`: the ε that bounds need may be rounded up, and would
@@ -91,10 +90,18 @@ impl AuctionProblem<'_> {
         let level = Level { costs, masses: self.whole.each_ref().map(|side| &side[..]) };
         // If work may be canceled at any time, the first bounds have to come soon.
         let is_for_bounds = goal.width > 0.0 || goal.keeps_bounds;
-        let (prices, mut epsilon) = level.first_prices(self.coarsest, is_for_bounds, &keep_going);
-        let first_largest = largest(&self.in_full(&prices.of));
         let begins = if is_assignment { PATHS_BEGIN } else { SIMPLEX_BEGINS };
-        let mut auction = Auction::new(level, prices);
+        let descent = Descent {
+            coarsest: self.coarsest,
+            begins: begins as f32,
+            is_for_bounds,
+            needed: (LIKELY * goal.width) as f32,
+            keep_going: &keep_going,
+        };
+        let opening = level.opening(&descent);
+        let first_largest = largest(&self.in_full(&opening.prices.of));
+        let mut epsilon = opening.epsilon;
+        let mut auction = Auction::new(level, opening);
         if goal.keeps_bounds {
             self.offer_prices(&self.in_full(&auction.prices.of), &keep_going, best)?;
         }
@@ -110,12 +117,9 @@ impl AuctionProblem<'_> {
             // Current estimate of the largest ε for which bounds are close enough.
             let mut close = seen.unwrap_or(likely);
             let may_do = goal.keeps_bounds || f64::from(epsilon) <= EARLY * close;
-            let is_near = || {
-                let near = f64::from(levels::near_way(costs, plan.iter().copied()));
-                near == 0.0 || f64::from(epsilon) <= begins * MIXED * near
-            };
-            let is_fine = f64::from(epsilon) <= begins * mean && is_near();
-            let is_last = !is_done || is_fine || epsilon <= finest;
+            let is_fine =
+                f64::from(epsilon) <= begins * mean && auction.is_fine((MIXED * begins) as f32);
+            let is_last = !is_done || is_fine || epsilon <= finest || !auction.is_open(epsilon);
             if is_last || may_do {
                 let arcs = if is_assignment { auction.lists() } else { auction.arcs() };
                 let prices = self.in_full(&auction.prices.of);
@@ -149,10 +153,12 @@ impl AuctionProblem<'_> {
                 if is_last {
                     let prices = self.in_full(&auction.prices.of);
                     let largest = first_largest.max(largest(&prices));
-                    let (others, epsilon) = (auction.others, f64::from(epsilon) * unit);
-                    return Ok(Some(Start { flows, arcs, prices, others, largest, epsilon }));
+                    let epsilons = auction.epsilons.iter().map(|&e| f64::from(e) * unit).collect();
+                    let others = auction.others;
+                    return Ok(Some(Start { flows, arcs, prices, others, largest, epsilons }));
                 }
             }
+            auction.raise_floors(begins as f32);
             epsilon = next_epsilon(epsilon, close).max(finest);
         }
     }

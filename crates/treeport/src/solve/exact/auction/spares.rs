@@ -102,7 +102,7 @@ impl Auction<'_> {
     }
 
     /// Finds the source of least limit at the spare sink.
-    pub(super) fn least_willing_at_spare(&mut self, newest: u32, epsilon: f32) -> usize {
+    pub(super) fn least_willing_at_spare(&mut self, newest: u32) -> usize {
         let sink = self.spares.as_ref().map_or(0, |spares| spares.sink);
         loop {
             let spares = self.spares.as_ref().and_then(|spares| spares.by_limit.peek());
@@ -112,7 +112,7 @@ impl Auction<'_> {
             let now = if source == newest {
                 limit
             } else {
-                self.elsewhere(source as usize, sink, epsilon) - cost
+                self.elsewhere(source as usize, sink) - cost + self.epsilons[source as usize]
             };
             self.stays[sink as usize][source as usize].limit = now;
             if now <= value_of(top) {

@@ -8,7 +8,7 @@ use super::*;
 use crate::measures::Measures;
 use crate::numeric::rounding::TOTALS;
 use crate::solve::costs::device::Device;
-use crate::solve::costs::tests::{SlowDevice, entries, points};
+use crate::solve::costs::tests::{SlowDevice, distances, entries, points};
 use crate::solve::exact::SLACK;
 use crate::solve::exact::random::random;
 use crate::solve::problem::matrix::MatrixView;
@@ -197,14 +197,19 @@ proptest! {
     #[test]
     fn a_matrix_is_solved_as_by_all_of_its_costs(
         (n, m) in (2usize..90, 2usize..90),
-        (kind, seed, is_transposed) in (0u8..4, any::<u64>(), any::<bool>()),
+        (kind, seed, is_transposed) in (0u8..6, any::<u64>(), any::<bool>()),
+        (coarsest, is_equal) in (prop::sample::select(vec![4usize, 24, 512]), any::<bool>()),
         (width, keeps_bounds) in (prop_oneof![2 => Just(0.0), 1 => Just(0.01), 1 => Just(0.2)], any::<bool>()),
     ) {
-        let all = entries(kind, n * m, seed);
-        let (n, m) = if is_transposed { (m, n) } else { (n, m) };
+        let (n, m) = if is_transposed { (m, n) } else { (n, if is_equal { n } else { m }) };
+        let all = match kind {
+            4 | 5 => distances([n, m], kind == 5, seed),
+            _ => entries(kind, n * m, seed),
+        };
         let mut random = random(seed ^ 7);
         let mut masses = |count: usize| -> Vec<f64> {
-            let all: Vec<f64> = (0..count).map(|_| random() + 1e-3).collect();
+            let mut mass = || if is_equal { 1.0 } else { random() + 1e-3 };
+            let all: Vec<f64> = (0..count).map(|_| mass()).collect();
             let total: f64 = all.iter().sum();
             all.into_iter().map(|mass| mass / total).collect()
         };
@@ -213,7 +218,7 @@ proptest! {
         let mut sides = Sides::default();
         sides.read_matrix(&OnMatrix { costs: &view, a: &a, b: &b }, Relaxation::Balanced).unwrap();
         let costs = Costs::Matrix(&view);
-        let problem = laid_out(costs, &sides, None, 512).unwrap();
+        let problem = laid_out(costs, &sides, None, coarsest).unwrap();
         let best = problem.solve(&mut Simplex::default(), &goal(width, keeps_bounds)).unwrap();
         let judge = judged(costs, &sides);
         check(&best, (costs, &sides), judge.upper)?;
