@@ -53,7 +53,7 @@ const OLD_NUMPY: [Package; 3] =
     [package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT];
 const OLD_POT: Package = package("ot", "POT==0.9.7.post1");
 
-pub(super) const SCRIPTS: [Script; 10] = [
+pub(super) const SCRIPTS: [Script; 11] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -74,6 +74,13 @@ pub(super) const SCRIPTS: [Script; 10] = [
         environment: PEERS,
         needs: &OLD_NUMPY,
         peers: &[OLD_POT, WASSERSTEIN],
+    },
+    Script {
+        name: "middle",
+        about: "one problem of 50 to 3,000 points against POT, wasserstein, SciPy's assignment and lapx",
+        environment: PEERS,
+        needs: &OLD_NUMPY,
+        peers: &[OLD_POT, WASSERSTEIN, package("lap", "lapx==0.11.1")],
     },
     Script {
         name: "relaxed",
