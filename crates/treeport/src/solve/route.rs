@@ -54,7 +54,7 @@ named! { Engine, "the engine", {
     Edges: "edges", "graphs whose edges take less time than a table of distances, and all graphs with a time limit: a network simplex on the edges";
     Sweeps: "sweeps", "bounds by `time`, or by an `accuracy` of at least 0.2 (0.02 from 5 dimensions on), before the exact engines: a few Sinkhorn sweeps, up to 1,448 by 1,448 points in at most 8 dimensions and 5,792 by 5,792 in more";
     Bottleneck: "bottleneck", "`order=inf`: maximum flows along all arcs up to a length, found in a k-d tree in few dimensions";
-    Auction: "auction", "at least 1,449 by 1,449 points with coordinates, a matrix of at least 2,048 by 2,048, 725 by 725 of either with `mass` or `penalty`, or a device: an auction without a table, then a network simplex or shortest augmenting paths on few arcs";
+    Auction: "auction", "at least 1,449 by 1,449 points with coordinates, a matrix of at least 4,096 by 4,096, 256 by 256 of either with `mass` or `penalty`, or a device: an auction without a table, then a network simplex or shortest augmenting paths on few arcs";
 } }
 
 /// The engines for a problem in the order in which they run, and the reason for the first.
@@ -278,12 +278,12 @@ pub(super) const QUICK_ARCS: usize = 1 << 12;
 const AUCTION_ARCS: usize = 1 << 21;
 
 /// Fewest arcs of a cost matrix for [`Engine::Auction`]; its module `table` has the measurements.
-const MATRIX_ARCS: usize = 1 << 22;
+const MATRIX_ARCS: usize = 1 << 24;
 
 /// Fewest arcs of a relaxed problem for [`Engine::Auction`]. At 500 points a side in the plane the
 /// table takes three times as long as the auction where a tenth of the mass moves, half as long
 /// where nine tenths do; at 3,000 a hundred and fifty times and ten times as long.
-const RELAXED_ARCS: usize = 1 << 19;
+const RELAXED_ARCS: usize = 1 << 16;
 
 /// Most arcs for which [`Engine::Sweeps`] finds bounds before the auction in many dimensions: in
 /// two thirds of its time at 2,000 points a side in R³⁰, one and a half times its time at 20,000 in
