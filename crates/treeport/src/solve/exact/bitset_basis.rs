@@ -101,7 +101,9 @@ impl<C: Cost> Basis<C> for BitsetBasis {
 
     fn refresh(&mut self, potential: &mut [C]) {
         let root = potential[self.nodes - 1];
-        potential.iter_mut().for_each(|potential| *potential = *potential - root);
+        for potential in potential.iter_mut() {
+            *potential = *potential - root;
+        }
     }
 
     fn flows(&self, out: &mut Vec<(u32, u32, i128)>) {

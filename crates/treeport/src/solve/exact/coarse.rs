@@ -157,8 +157,12 @@ mod tests {
         let missing = supply.iter().sum::<i128>() - demand.iter().sum::<i128>();
         let short = if missing > 0 { &mut demand[0] } else { &mut supply[0] };
         *short += missing.abs();
-        supply.iter_mut().for_each(|mass| *mass = *mass * 1024 + 1);
-        demand.iter_mut().for_each(|mass| *mass *= 1024);
+        for mass in &mut supply {
+            *mass = *mass * 1024 + 1;
+        }
+        for mass in &mut demand {
+            *mass *= 1024;
+        }
         demand[m - 1] += n as i128;
         let at = |k: usize, axis: usize| random(1000 + 2 * k + axis);
         let distance =
@@ -203,7 +207,7 @@ mod tests {
     fn groups_without_mass_are_left_out() {
         // All rows are equal, so that the first representative stands for all.
         let (supply, demand, _) = problem(64, 64);
-        let cost: Vec<f64> = (0..64 * 64).map(|k| (k % 64) as f64).collect();
+        let cost: Vec<f64> = (0..64 * 64).map(|k| f64::from(k % 64)).collect();
         let mut price = Vec::new();
         let found = prices((&supply, &demand), &cost, &mut price, &|_| true).unwrap();
         assert!(!found || price.iter().all(|price| price.is_finite()));
