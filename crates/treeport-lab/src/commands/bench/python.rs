@@ -77,6 +77,13 @@ pub(super) const SCRIPTS: [Script; 11] = [
         peers: &[OLD_POT, WASSERSTEIN],
     },
     Script {
+        name: "middle",
+        about: "one problem of 50 to 3,000 points against POT, wasserstein, SciPy's assignment and lapx",
+        environment: PEERS,
+        needs: &OLD_NUMPY,
+        peers: &[OLD_POT, WASSERSTEIN, package("lap", "lapx==0.11.1")],
+    },
+    Script {
         name: "relaxed",
         about: "mass that stays behind and order p, against balanced problems, POT and GUDHI (`-- exact`, `within`, `rectangular`, `pot`, `line`, `graph`, `diagrams`)",
         environment: OWN,

@@ -11,7 +11,7 @@
 //! # Complexity
 //! A pivot takes O(s²/64) for s = n + m nodes, so this basis is for small problems only.
 
-use super::arcs::Entering;
+use super::arcs::Candidate;
 use super::initial_basis::{BasisNode, InitialBasis};
 use super::price::Cost;
 use super::simplex::Basis;
@@ -65,8 +65,13 @@ impl<C: Cost> Basis<C> for BitsetBasis {
         }
     }
 
-    fn pivot(&mut self, arc: &Entering<C>, potential: &mut [C]) {
+    fn pivot(&mut self, arc: &Candidate<C>, slack: C, potential: &mut [C]) -> bool {
         let (i, j) = (arc.source, self.n + arc.sink);
+        let reduced = arc.cost + potential[j] - potential[i];
+        let pays = reduced < -slack;
+        if !pays {
+            return false;
+        }
         self.close_cycle(i, j);
         let (leaving, step) = self.leaving();
         self.push_flow(step);
@@ -89,8 +94,16 @@ impl<C: Cost> Basis<C> for BitsetBasis {
         self.ends[leaving] = (i as u32, j as u32);
         // The entering arc gets the number of the leaving one, whose bit stays as it is.
         self.cycle[word] &= !(1 << bit);
-        let by = if holds_i { arc.reduced } else { -arc.reduced };
+        let by = if holds_i { reduced } else { -reduced };
         self.reconnect(word, bit, by, potential);
+        true
+    }
+
+    fn refresh(&mut self, potential: &mut [C]) {
+        let root = potential[self.nodes - 1];
+        for potential in potential.iter_mut() {
+            *potential = *potential - root;
+        }
     }
 
     fn flows(&self, out: &mut Vec<(u32, u32, i128)>) {

@@ -15,6 +15,8 @@ pub(super) struct InitialBasis<C: Cost> {
     pub(super) m: usize,
     /// Source, sink and flow of n + m − 1 arcs.
     pub(super) arcs: Vec<(u32, u32, i128)>,
+    /// Costs of these arcs, once [`set_costs`](Self::set_costs) was called.
+    pub(super) cost: Vec<C>,
     supply: Vec<i128>,
     demand: Vec<i128>,
     /// Preferred arcs of the sources with supply left, the largest regret on top.
@@ -232,6 +234,12 @@ impl<C: Cost> InitialBasis<C> {
         self.arcs.clear();
         self.arcs.extend_from_slice(flows);
         self.order_nodes();
+    }
+
+    /// Sets the costs of the basic arcs.
+    pub(super) fn set_costs(&mut self, cost: impl Fn(usize, usize) -> C) {
+        self.cost.clear();
+        self.cost.extend(self.arcs.iter().map(|&(i, j, _)| cost(i as usize, j as usize)));
     }
 
     fn reset(&mut self, supply: &[i128], demand: &[i128]) {

@@ -4,6 +4,7 @@
 mod arcs;
 pub(super) mod auction;
 mod bitset_basis;
+mod coarse;
 mod dual;
 pub(super) mod edges;
 mod flow_lists;

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::ops::{Add, Neg, Sub};
 
+use crate::numeric::wide_registers::for_wide_registers;
+
 /// A cost or a dual value.
 pub(super) trait Cost:
     Copy + Debug + Default + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self>
@@ -30,7 +32,7 @@ pub(super) trait Cost:
 }
 
 /// Number of minima that a loop keeps in parallel, so that it is not one chain of comparisons.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 impl Cost for f64 {
     const FAR: Self = f64::INFINITY;
@@ -46,69 +48,17 @@ impl Cost for f64 {
 
     #[inline]
     fn least(cost: &[Self], potential: &[Self]) -> Self {
-        let (Some(c_last), Some(p_last)) =
-            (cost.last_chunk::<LANES>(), potential.last_chunk::<LANES>())
-        else {
-            return cost.iter().zip(potential).map(|(c, p)| c + p).fold(Self::FAR, smaller);
-        };
-        // The last chunk overlaps the one before, which does not change a minimum.
-        let mut least: [f64; LANES] = std::array::from_fn(|k| c_last[k] + p_last[k]);
-        for (c, p) in cost.as_chunks::<LANES>().0.iter().zip(potential.as_chunks::<LANES>().0) {
-            for k in 0..LANES {
-                least[k] = smaller(least[k], c[k] + p[k]);
-            }
-        }
-        for width in [4, 2, 1] {
-            for k in 0..width {
-                least[k] = smaller(least[k], least[k + width]);
-            }
-        }
-        least[0]
+        least_sum(cost, potential)
     }
 
+    #[inline]
     fn find(cost: &[Self], potential: &[Self], sum: Self) -> usize {
-        let (c, c_rest) = cost.as_chunks::<LANES>();
-        let (p, p_rest) = potential.as_chunks::<LANES>();
-        // Checks for a hit only once a block, because that branch is unpredictable.
-        for (block, (c, p)) in c.chunks(LANES).zip(p.chunks(LANES)).enumerate() {
-            let mut hits = [0u64; LANES];
-            for (c, p) in c.iter().zip(p).rev() {
-                for k in 0..LANES {
-                    let hit = if c[k] + p[k] == sum { 1 << k } else { 0 };
-                    hits[k] = hits[k] << LANES | hit;
-                }
-            }
-            let hits = hits.into_iter().fold(0, |all, lane| all | lane);
-            if hits != 0 {
-                return LANES * LANES * block + hits.trailing_zeros() as usize;
-            }
-        }
-        // Backwards, so that the first hit remains.
-        let rest = c_rest.iter().zip(p_rest).enumerate().rev();
-        let at = rest.fold(0, |at, (k, (c, p))| if c + p == sum { k } else { at });
-        cost.len() - c_rest.len() + at
+        find_sum(cost, potential, sum)
     }
 
     fn regret(cost: &[Self], price: &[Self]) -> (Self, usize) {
-        let (c, c_rest) = cost.as_chunks::<LANES>();
-        let (p, p_rest) = price.as_chunks::<LANES>();
-        let (mut first, mut second) = ([Self::FAR; LANES], [Self::FAR; LANES]);
-        for (c, p) in c.iter().zip(p) {
-            for k in 0..LANES {
-                add((&mut first[k], &mut second[k]), c[k] + p[k]);
-            }
-        }
-        for (k, (c, p)) in c_rest.iter().zip(p_rest).enumerate() {
-            add((&mut first[k], &mut second[k]), c + p);
-        }
-        for width in [4, 2, 1] {
-            for k in 0..width {
-                let other = (first[k + width], second[k + width]);
-                second[k] = smaller(second[k], other.1);
-                add((&mut first[k], &mut second[k]), other.0);
-            }
-        }
-        (second[0] - first[0], Self::find(cost, price, first[0]))
+        let (first, second) = two_least(cost, price);
+        (second - first, Self::find(cost, price, first))
     }
 
     /// Weights the mean cost to a sink by −¾ and the least cost by −¼. With the mean alone initial
@@ -129,6 +79,74 @@ impl Cost for f64 {
         let finite =
             |(price, least): (&mut f64, &f64)| *price = (*price - 0.25 * least).max(f64::MIN);
         out.iter_mut().zip(&least).for_each(finite);
+    }
+}
+
+for_wide_registers! {
+    /// Returns the smallest sum of a cost and a potential.
+    least_sum, least_sum_wide, (cost: &[f64], potential: &[f64]) -> f64, {
+        let (Some(c_last), Some(p_last)) =
+            (cost.last_chunk::<LANES>(), potential.last_chunk::<LANES>())
+        else {
+            return cost.iter().zip(potential).map(|(c, p)| c + p).fold(f64::FAR, smaller);
+        };
+        // The last chunk overlaps the one before, which does not change a minimum.
+        let mut least: [f64; LANES] = std::array::from_fn(|k| c_last[k] + p_last[k]);
+        for (c, p) in cost.as_chunks::<LANES>().0.iter().zip(potential.as_chunks::<LANES>().0) {
+            for k in 0..LANES {
+                least[k] = smaller(least[k], c[k] + p[k]);
+            }
+        }
+        for width in [8, 4, 2, 1] {
+            for k in 0..width {
+                least[k] = smaller(least[k], least[k + width]);
+            }
+        }
+        least[0]
+    }
+}
+
+for_wide_registers! {
+    /// Returns the two smallest sums of a cost and a potential.
+    two_least, two_least_wide, (cost: &[f64], price: &[f64]) -> (f64, f64), {
+        let (c, c_rest) = cost.as_chunks::<LANES>();
+        let (p, p_rest) = price.as_chunks::<LANES>();
+        let (mut first, mut second) = ([f64::FAR; LANES], [f64::FAR; LANES]);
+        for (c, p) in c.iter().zip(p) {
+            for k in 0..LANES {
+                add((&mut first[k], &mut second[k]), c[k] + p[k]);
+            }
+        }
+        for (k, (c, p)) in c_rest.iter().zip(p_rest).enumerate() {
+            add((&mut first[k], &mut second[k]), c + p);
+        }
+        for width in [8, 4, 2, 1] {
+            for k in 0..width {
+                let other = (first[k + width], second[k + width]);
+                second[k] = smaller(second[k], other.1);
+                add((&mut first[k], &mut second[k]), other.0);
+            }
+        }
+        (first[0], second[0])
+    }
+}
+
+for_wide_registers! {
+    /// Returns the first position with this sum of a cost and a potential, which must exist.
+    find_sum, find_sum_wide, (cost: &[f64], potential: &[f64], sum: f64) -> usize, {
+        let (c, c_rest) = cost.as_chunks::<LANES>();
+        let (p, p_rest) = potential.as_chunks::<LANES>();
+        for (block, (c, p)) in c.iter().zip(p).enumerate() {
+            let mut hits = 0u32;
+            for k in 0..LANES {
+                hits |= u32::from(c[k] + p[k] == sum) << k;
+            }
+            if hits != 0 {
+                return LANES * block + hits.trailing_zeros() as usize;
+            }
+        }
+        let at = c_rest.iter().zip(p_rest).position(|(c, p)| c + p == sum);
+        cost.len() - c_rest.len() + at.unwrap_or(0)
     }
 }
 

@@ -18,8 +18,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing, SingleArcs};
+use super::arcs::{AllArcs, Arcs, Candidate, FewArcs, NoArcs, Pricing, SingleArcs};
 use super::bitset_basis::BitsetBasis;
+use super::coarse;
 use super::initial_basis::{BasisNode, InitialBasis};
 use super::lopsided::{Lopsided, Table};
 use super::price::Cost;
@@ -34,8 +35,12 @@ pub(super) trait Basis<C: Cost> {
     /// Resets the tree to an initial basis.
     fn reset(&mut self, first: &InitialBasis<C>);
 
-    /// Replaces the leaving arc by an entering arc, and shifts the potentials on one side.
-    fn pivot(&mut self, arc: &Entering<C>, potential: &mut [C]);
+    /// Replaces the leaving arc by an arc whose reduced cost is below `-slack`; returns false if it
+    /// is not. Potentials may be stale until [`refresh`](Self::refresh).
+    fn pivot(&mut self, arc: &Candidate<C>, slack: C, potential: &mut [C]) -> bool;
+
+    /// Computes the potentials; that of the root is 0, because large potentials weaken the bound.
+    fn refresh(&mut self, potential: &mut [C]);
 
     /// Lists source, sink and flow of every basic arc.
     fn flows(&self, out: &mut Vec<(u32, u32, i128)>);
@@ -52,7 +57,7 @@ pub(super) struct Simplex<C: Cost> {
     /// Candidate arcs that are priced before all others.
     pub(super) few: FewArcs<C>,
     small: BitsetBasis,
-    large: TreeBasis,
+    large: TreeBasis<C>,
     /// Basic arcs with their flows.
     pub(super) flows: Vec<(u32, u32, i128)>,
     /// Supplies and demands minus the flows.
@@ -72,15 +77,32 @@ impl<C: Cost> Simplex<C> {
         most_pivots: usize,
         keep_going: &KeepGoing<'_>,
     ) -> Result<bool> {
+        C::prices(cost, demand.len(), &mut self.potential);
+        self.solve_at_prices(supply, demand, cost, slack, most_pivots, keep_going)
+    }
+
+    /// Solves a problem from an initial basis at the prices of the sinks in `potential`.
+    fn solve_at_prices(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: &[C],
+        slack: C,
+        most_pivots: usize,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<bool> {
         let m = demand.len();
-        C::prices(cost, m, &mut self.potential);
+        let all = AllArcs { cost, m };
         self.few.clear();
         if cost.len() >= FEW_FIRST {
             check_canceled(keep_going)?;
             self.few.cheapest(cost, &self.potential, keep_going)?;
+            let arcs = (&self.few, &all);
+            self.first.by_regret(supply, demand, arcs, &mut self.potential, keep_going)?;
+        } else {
+            let arcs = (&all, &NoArcs);
+            self.first.by_regret(supply, demand, arcs, &mut self.potential, keep_going)?;
         }
-        let all = AllArcs { cost, m };
-        self.first.by_regret(supply, demand, (&all, &NoArcs), &mut self.potential, keep_going)?;
         self.reset_potentials(|i, j| cost[i * m + j]);
         Ok(self.run(&all, slack, most_pivots, keep_going)? && self.is_plan(supply, demand))
     }
@@ -134,7 +156,6 @@ impl<C: Cost> Simplex<C> {
             few.count() == 0 || self.exhaust(basis, &few, all, slack, most_pivots, reporter)?;
         let solved = few_solved && self.exhaust(basis, all, all, slack, most_pivots, reporter)?;
         self.few = few;
-        self.recenter();
         basis.flows(&mut self.flows);
         Ok(solved)
     }
@@ -149,18 +170,26 @@ impl<C: Cost> Simplex<C> {
         most_pivots: usize,
         reporter: &mut Reporter<'_>,
     ) -> Result<bool> {
-        let mut pricing = Pricing::new(self.first.n, arcs.count());
-        while let Some(arc) = pricing.next(arcs, self.potentials(), slack) {
-            if self.pivots == most_pivots {
-                return Ok(false);
+        let (n, m) = (self.first.n, self.first.m);
+        let mut pricing = Pricing::new(n, m);
+        // Rows priced since the last pivot. Rounding may make all candidates fail.
+        let mut clean = 0;
+        while clean < n {
+            let before = self.pivots;
+            clean += pricing.next(arcs, self.potentials(), slack, n - clean);
+            for arc in &pricing.candidates {
+                if self.pivots == most_pivots {
+                    basis.refresh(&mut self.potential);
+                    return Ok(false);
+                }
+                self.pivots += usize::from(basis.pivot(arc, slack, &mut self.potential));
             }
-            basis.pivot(&arc, &mut self.potential);
-            self.pivots += 1;
-            if self.pivots.is_multiple_of(PIVOTS_PER_CHECK) {
+            if self.pivots > before {
+                clean = 0;
+                basis.refresh(&mut self.potential);
+            }
+            if self.pivots / PIVOTS_PER_CHECK > before / PIVOTS_PER_CHECK {
                 reporter.report(|| self.proved_share(basis, all))?;
-            }
-            if self.pivots.is_multiple_of(self.potential.len()) {
-                self.recenter();
             }
         }
         Ok(true)
@@ -178,12 +207,6 @@ impl<C: Cost> Simplex<C> {
         (value(&best) / value(u)).clamp(0.0, 1.0)
     }
 
-    /// Shifts all potentials so that the root has 0: large potentials weaken the bound.
-    fn recenter(&mut self) {
-        let root = self.potential[self.potential.len() - 1];
-        self.potential.iter_mut().for_each(|potential| *potential = *potential - root);
-    }
-
     /// Returns the potentials of sources and sinks.
     pub(super) fn potentials(&self) -> (&[C], &[C]) {
         self.potential.split_at(self.first.n)
@@ -191,15 +214,13 @@ impl<C: Cost> Simplex<C> {
 
     /// Computes the potentials of the initial basis from the root, which has 0, downwards.
     fn reset_potentials(&mut self, cost: impl Fn(usize, usize) -> C) {
+        self.first.set_costs(cost);
         let n = self.first.n;
         self.potential.clear();
         self.potential.resize(n + self.first.m, C::default());
-        for &BasisNode { node, parent, .. } in self.first.order() {
-            self.potential[node] = if node < n {
-                self.potential[parent] + cost(node, parent - n)
-            } else {
-                self.potential[parent] - cost(parent, node - n)
-            };
+        for &BasisNode { node, parent, arc } in self.first.order() {
+            let (above, cost) = (self.potential[parent], self.first.cost[arc]);
+            self.potential[node] = if node < n { above + cost } else { above - cost };
         }
     }
 }
@@ -246,8 +267,8 @@ impl<'a> Reporter<'a> {
 /// Most nodes of a basis of bit sets: 0.8 times the time at 200 and 256 nodes, 1 at 400, more at 512.
 const SMALL: usize = 256;
 
-/// Fewest arcs for candidates first: a third less time at 2,000 × 2,000 in R^50.
-const FEW_FIRST: usize = 1 << 20;
+/// Fewest arcs for candidates first, which also are the arcs of the initial basis.
+const FEW_FIRST: usize = 1 << 18;
 
 /// Output buffers of a solver for small problems.
 pub(super) struct SimplexAnswer<'a> {
@@ -281,7 +302,41 @@ impl Simplex<f64> {
         if engine == Engine::Lopsided && self.solve_lopsided(supply, demand, cost, keep_going)? {
             return Ok(true);
         }
-        self.solve(supply, demand, cost, slack, most_pivots, keep_going)
+        self.solve_from_coarse(supply, demand, cost, slack, most_pivots, keep_going)
+    }
+
+    /// Solves a balanced problem as [`solve`](Self::solve) does, from the prices of a coarse problem
+    /// if it is large.
+    pub(super) fn solve_from_coarse(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: &[f64],
+        slack: f64,
+        most_pivots: usize,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<bool> {
+        let (n, m) = (supply.len(), demand.len());
+        let masses = (supply, demand);
+        if !coarse::pays(n, m) || !coarse::prices(masses, cost, &mut self.potential, keep_going)? {
+            f64::prices(cost, m, &mut self.potential);
+        }
+        self.solve_at_prices(supply, demand, cost, slack, most_pivots, keep_going)
+    }
+
+    /// Solves a problem from an initial basis at these prices of the sinks.
+    #[cfg(test)]
+    pub(super) fn solve_at(
+        &mut self,
+        price: Vec<f64>,
+        (supply, demand): (&[i128], &[i128]),
+        cost: &[f64],
+        slack: f64,
+        most_pivots: usize,
+        keep_going: &KeepGoing<'_>,
+    ) -> Result<bool> {
+        self.potential = price;
+        self.solve_at_prices(supply, demand, cost, slack, most_pivots, keep_going)
     }
 
     /// Solves a lopsided problem; returns false if that takes too long or too much memory.
@@ -360,13 +415,12 @@ impl Simplex<f64> {
         let reporter = &mut Reporter::new(keep_going);
         let solved = self.exhaust(&mut basis, arcs, arcs, slack, most_pivots, reporter);
         self.large = basis;
-        self.recenter();
         solved
     }
 
     /// Writes the flows of the last basis to `flows`.
     pub(super) fn list_flows(&mut self) {
-        <TreeBasis as Basis<f64>>::flows(&self.large, &mut self.flows);
+        self.large.flows(&mut self.flows);
     }
 
     /// Finds a good plan by a limited number of pivots among the arcs in [`few`](Self::few).
