@@ -19,3 +19,6 @@
 //! - *Solving the least bounds* when the time is over, without typical factors and without time
 //!   kept for solving: of the ten nearest, 0.21 instead of 0.65 in 5 ms on Ohsumed, 0.42 instead of
 //!   0.83 in 20 ms, 0.90 instead of 0.97 in 50 ms.
+//! - *Solving pairs from the single-precision distances* that bounds know, with exact distances on the
+//!   basis alone: an exact query takes 0.89 to 0.96 of the time on Ohsumed, BBC Sport and tweets.
+//!   Distances then differ from those of `Problem` in their last digits, for 350 lines.

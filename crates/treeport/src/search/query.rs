@@ -30,7 +30,7 @@ use crate::solve::single_problem::SingleProblem;
 use crate::solve::{Aim, Problem, Workspace};
 
 /// Maximum number of costs of a pair that is bounded before it is solved: 64 MiB.
-pub(super) const MOST_COSTS: usize = 1 << 24;
+const MOST_COSTS: usize = 1 << 24;
 
 /// Maximum number of rounds of sweeps on a pair.
 pub(super) const ROUNDS: usize = 3;
@@ -78,7 +78,7 @@ pub(super) struct Searcher {
     pub(super) pair: QueryPair,
     /// Workspaces for pairs with the query on the left, and for those with the measure there: the
     /// first keeps the query's points prepared.
-    pub(super) workspaces: [Workspace; 2],
+    workspaces: [Workspace; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     pub(super) bounds: Vec<f32>,
     /// Whether `bounds` include those by the potential of the query.
@@ -479,10 +479,7 @@ impl Searcher {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
                 self.exact(side, &Problem::new(&metric, &pair.row(0), &pair.row(1)), counter)?
             }
-            (None, None) => match self.solve_by_bounds(query, row, side)? {
-                Some(distance) => distance,
-                None => self.exact(side, &Problem::new(metric, measure, &other), counter)?,
-            },
+            (None, None) => self.exact(side, &Problem::new(metric, measure, &other), counter)?,
         };
         if let Some((solved, own)) = shared {
             solved.put(own, row, value);

@@ -13,7 +13,6 @@ pub(super) mod integer_mass;
 pub(super) mod line;
 mod line_potentials;
 mod lopsided;
-mod lowered_costs;
 mod price;
 #[cfg(test)]
 pub(crate) mod random;
@@ -26,7 +25,6 @@ mod tree_basis;
 use crate::error::{Error, Result};
 use crate::solve::answer::Answer;
 pub(crate) use dual::lower_bound;
-pub(crate) use lowered_costs::value_by_bounds;
 pub(crate) use sweeps::interval;
 
 /// A value with the largest amount by which it may exceed the optimum.

@@ -387,22 +387,6 @@ impl Simplex<f64> {
         self.pivots = 0;
     }
 
-    /// Continues from the basis of the last solve with other costs; returns false at `most_pivots`.
-    pub(super) fn resume_on(
-        &mut self,
-        sizes: (usize, usize),
-        cost: &[f64],
-        slack: f64,
-        most_pivots: usize,
-        keep_going: &KeepGoing<'_>,
-    ) -> Result<bool> {
-        let m = sizes.1;
-        self.first.set_tree(sizes, &self.flows);
-        self.reset_potentials(|i, j| cost[i * m + j]);
-        self.few.clear();
-        self.run(&AllArcs { cost, m }, slack, most_pivots, keep_going)
-    }
-
     /// Resumes until none of these arcs lowers the cost; returns false at `most_pivots`.
     pub(super) fn resume(
         &mut self,

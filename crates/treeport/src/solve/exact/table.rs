@@ -75,9 +75,7 @@ pub(in crate::solve) struct Table {
     pub(super) float: Simplex<f64>,
     integer: Simplex<i128>,
     /// Largest dual values of the sinks for those of the sources.
-    pub(super) bound: Vec<f64>,
-    /// Whether an entry of a table of lower bounds is exact.
-    pub(super) is_exact: Vec<bool>,
+    bound: Vec<f64>,
 }
 
 /// Masses of sources and sinks, in `f64` and as integers.
@@ -245,13 +243,7 @@ impl Table {
     }
 
     /// Returns whether rounding errors `lost` of masses at the largest used cost are negligible.
-    pub(super) fn are_settled(
-        &self,
-        masses: Masses<'_>,
-        value: f64,
-        lost: f64,
-        integers: bool,
-    ) -> bool {
+    fn are_settled(&self, masses: Masses<'_>, value: f64, lost: f64, integers: bool) -> bool {
         lost == 0.0 || is_settled(value, lost * self.largest_used(masses, integers))
     }
 
@@ -287,7 +279,7 @@ impl Table {
         self.flows(integers).map(masses).filter(|m| m.2 > 0.0).collect()
     }
 
-    pub(super) fn value(&self, masses: Masses<'_>, integers: bool) -> f64 {
+    fn value(&self, masses: Masses<'_>, integers: bool) -> f64 {
         let m = masses.demand.len();
         let mass = masses.units.masses();
         let price = |(i, j, flow): (usize, usize, i128)| mass(flow) * self.cost[i * m + j];
