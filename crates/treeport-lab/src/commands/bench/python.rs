@@ -54,7 +54,7 @@ const OLD_NUMPY: [Package; 3] =
     [package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT];
 const OLD_POT: Package = package("ot", "POT==0.9.7.post1");
 
-pub(super) const SCRIPTS: [Script; 11] = [
+pub(super) const SCRIPTS: [Script; 12] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
