@@ -292,10 +292,10 @@ pub(super) const QUICK_ARCS: usize = 1 << 12;
 /// shifted with Manhattan and cosine costs.
 const AUCTION_ARCS: usize = 1 << 21;
 
-/// Fewest arcs of a cost matrix for [`Engine::Auction`]. At 2,050 points a side with random masses
-/// the table takes 98, 124, 68, 115 and 169 ms (plane, one side shifted, an integer grid, clusters in
-/// R⁵⁰, random costs), the auction 282, 878, 413, 194 and 166 ms. Above this size the table would
-/// copy more than 128 MiB.
+/// Fewest arcs of a cost matrix for [`Engine::Auction`]. At 3,000 points a side with random masses
+/// the table takes 194, 330 and 417 ms (plane, one side shifted, random costs), the auction 495,
+/// 1,159 and 290 ms; at 2,060 in clusters in R⁵⁰ 143 and 215 ms. Above this size the table would copy
+/// more than 128 MiB.
 const MATRIX_ARCS: usize = 1 << 24;
 
 /// The same if bounds suffice, which the table does not have before the optimum.
