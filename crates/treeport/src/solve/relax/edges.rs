@@ -179,7 +179,7 @@ mod tests {
             let metric = GroundMetric::from_edges(n, &edges).unwrap();
             let (supply, demand) = (masses(n, kind, seed), masses(n, kind, seed ^ 1));
             let is_left = |v: &usize| is_shared || v.is_multiple_of(2);
-            let is_right = |v: &usize| is_shared || v % 2 == 1;
+            let is_right = |v: &usize| is_shared || !v.is_multiple_of(2);
             let rows = [
                 (0..n).filter(is_left).map(|v| (v, supply[v])).collect::<Vec<_>>(),
                 (0..n).filter(is_right).map(|v| (v, more * demand[v])).collect(),
