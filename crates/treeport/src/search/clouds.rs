@@ -1,10 +1,11 @@
-//! Indexes of clouds: measures with their own points, as queries have.
+//! Indexes of clouds, which are measures with their own points, like queries.
 //!
-//! Columns are the points of all clouds, one cloud after the other. The levels of a search are
-//! those of shared points, except for the initial bound. In low dimensions it uses potentials of
-//! the clouds, tabulated at the points of a [net](super::net); in high dimensions, where any net is
-//! as far away as the neighbors, it uses the potential of the query at the points of the clouds.
-//! The build chooses the faster of the two. Memory never grows with clouds × points.
+//! Columns are the points of all clouds, one cloud after the other. A search has the same levels of
+//! bounds as for measures on shared points, except for the initial bound. In low dimensions that
+//! bound uses potentials of the clouds, tabulated at the points of a [net](super::net). In high
+//! dimensions the points of a net are as far from a query as its neighbors are, so the bound uses
+//! the potential of the query at the points of the clouds. The build chooses the faster of these
+//! two bounds. Memory never grows with clouds × points.
 
 use std::collections::HashSet;
 
@@ -300,12 +301,12 @@ impl Index {
         if metric.shares_space(&self.indexed.metric) { Ok(metric) } else { Err(clouds.too_far()) }
     }
 
-    /// Checks whether mass may remain unmatched at a price, so that totals may differ.
+    /// Returns whether mass may remain unmatched at a penalty, so that totals may differ.
     pub fn is_relaxed(&self) -> bool {
         self.prices.is_some()
     }
 
-    /// The price per unit of unmatched mass, if it is the same at all points.
+    /// Returns the penalty per unit of unmatched mass, if it is the same at all points.
     pub fn penalty(&self) -> Option<f64> {
         self.prices.as_ref()?.same
     }

@@ -119,7 +119,7 @@ impl Schedule {
 /// Relative width that bounds seldom exceed where mass moves to neighbors.
 const WIDE: f64 = 0.15;
 
-/// Least ε, in units, far below any relevant cost.
+/// Least ε in single precision, far below any relevant cost.
 const LEAST_EPSILON: f32 = 1e-30;
 
 /// Workspace of sweeps: problems in single precision.
@@ -316,7 +316,7 @@ fn sweep(
     (problem.bound_by_sources(supply, demand).max(at_first).max(0.0), schedule)
 }
 
-/// Returns the positions of some points among others; both lists increase.
+/// Returns the positions of the given points among the others; both lists increase.
 fn places(among: &[usize], some: &[usize]) -> Vec<usize> {
     some.iter().filter_map(|point| among.binary_search(point).ok()).collect()
 }
