@@ -57,7 +57,7 @@ impl MeasureSet<'_> {
     }
 }
 
-/// Queries, with the metric of their points and their prices if they have their own.
+/// Queries, with the metric and the penalties of their points if they have their own.
 pub(super) struct ResolvedQueries<'a> {
     pub(super) measures: &'a Measures,
     query_metric: Option<GroundMetric>,
@@ -132,8 +132,8 @@ impl Index {
         Self::of_contiguous(&metric, &measures, prices, options, progress)
     }
 
-    /// Builds the index of clouds whose points are contiguous and all have mass; `prices` are those
-    /// of the points.
+    /// Builds the index of clouds whose points are contiguous and all have mass; `prices` are the
+    /// penalties of the points.
     fn of_contiguous(
         metric: &GroundMetric,
         measures: &Measures,
@@ -222,8 +222,8 @@ impl Index {
         Ok(lost / rows.len() as f64)
     }
 
-    /// Resolves queries: the measures, and the metric and prices of their points if they have their
-    /// own.
+    /// Resolves queries: the measures, and the metric and penalties of their points if they have
+    /// their own.
     ///
     /// # Errors
     /// Measures on other points, clouds in another space or with other totals, or measures in place
@@ -246,8 +246,8 @@ impl Index {
         }
     }
 
-    /// Returns the prices at all points of other clouds if the index is relaxed: their own if those
-    /// of the index have their own.
+    /// Returns the penalties at all points of other clouds if the index is relaxed: the clouds' own
+    /// ones if the clouds of the index have their own.
     fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
         let same = self.prices.as_ref().and_then(|prices| prices.same);
         let prices = penalties::prices_of(clouds, &self.indexed.metric, same)?;
@@ -466,7 +466,7 @@ fn points_with_mass(
     Ok((metric, renumbered))
 }
 
-/// Selects the prices of the points with mass.
+/// Selects the penalties of the points with mass.
 fn of_points_with_mass(prices: &[f64], measures: &Measures) -> Vec<f64> {
     measures.iter().flat_map(|row| row.support()).map(|&point| prices[point as usize]).collect()
 }

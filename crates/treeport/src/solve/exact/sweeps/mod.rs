@@ -278,7 +278,8 @@ fn fill(metric: &GroundMetric, sides: &Sides, out: &mut SingleProblem) -> Result
     Ok(metric.block_below(&sides.left, &sides.right, width, costs))
 }
 
-/// Writes the problem of the mass that moves from some rows and columns of the problem of all mass.
+/// Writes the problem of the mass that moves. Its costs are the given rows and columns of the
+/// problem of all mass.
 fn gather(
     sides: &Sides,
     [rows, columns]: [&[usize]; 2],
