@@ -34,9 +34,9 @@ pub(in crate::solve) fn has_boxes(metric: &GroundMetric) -> bool {
 
 /// Costs between points of a metric.
 ///
-/// Coordinates in single precision are relative to a center. They are clamped to the range from −2
-/// to 2: projection onto a box lengthens no distance, so costs of far points are still lower
-/// bounds.
+/// Coordinates in single precision are relative to a center, in multiples of a unit. They are
+/// clamped to the range from −2 to 2: projection onto a box lengthens no distance, so costs of far
+/// points are still lower bounds.
 pub(super) struct PointCosts<'a> {
     metric: &'a GroundMetric,
     precision: SinglePrecision,
