@@ -443,7 +443,7 @@ impl Searcher {
         Ok(())
     }
 
-    /// Pushes some of the measure's source entries to the current problem.
+    /// Pushes the given range of the measure's source entries to the current problem.
     pub(super) fn push_entries(
         &mut self,
         index: &Index,

@@ -106,7 +106,7 @@ impl SinglePrecisionPair {
     }
 }
 
-/// Rounds some vectors.
+/// Rounds the chosen vectors.
 fn round_all(points: &Points, chosen: impl Iterator<Item = usize>, frame: &Frame, out: &mut [f32]) {
     for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
         frame.round(points.vector(i), out);
