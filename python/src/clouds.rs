@@ -175,7 +175,7 @@ impl Clouds {
         Ok(Self { clouds: self.clouds.clone().normalized() })
     }
 
-    /// Returns some of the clouds.
+    /// Returns the clouds with the given numbers.
     fn select(&self, py: Python<'_>, clouds: Array1<'_, i64>) -> PyResult<Self> {
         let numbers = wide(&clouds)?;
         Ok(Self { clouds: py.detach(|| self.clouds.select(&numbers)).map_err(to_py_err)? })

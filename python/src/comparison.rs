@@ -15,9 +15,9 @@ pub(crate) struct Comparison {
     advice: Option<String>,
 }
 
-/// A row: the name and whether the method is on the front; mean error, the same after one factor and
-/// its standard deviation; seconds to build and per pair; bytes of the model, share of pairs that
-/// were solved, mean width of certified bounds.
+/// A row: the name and whether the method is on the front; mean error, mean error of the scaled
+/// predictions and its standard deviation; seconds to build and per pair; bytes of the model, share
+/// of pairs that were solved, mean width of certified bounds.
 type Row = ((String, bool), (f64, f64, f64), (f64, f64), (usize, Option<f64>, Option<f64>));
 
 #[pymethods]

@@ -163,7 +163,8 @@ impl Index {
         Ok(flat(py, &found))
     }
 
-    /// Finds the measures with the least shared lower bounds, and these bounds, for some queries.
+    /// Finds the measures with the least shared lower bounds, and these bounds, for the given
+    /// queries.
     #[pyo3(signature = (queries, rows, *, count, threads))]
     fn likely<'py>(
         &self,
@@ -189,8 +190,8 @@ impl Index {
         Ok((start.into_pyarray(py), numbers.into_pyarray(py), bounds.into_pyarray(py)))
     }
 
-    /// Runs `nearest` or `radius` for some queries, or measures by number, with lower bounds of
-    /// some of their distances that were computed before, for masses of a total of 1.
+    /// Runs `nearest` or `radius` for the given queries, or measures by number, with lower bounds
+    /// of some of their distances that were computed before, for masses of a total of 1.
     #[pyo3(signature = (queries, rows, *, k, radius, accuracy, given, threads, report=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
     fn search_given<'py>(

@@ -84,7 +84,8 @@ impl Space {
         Ok(found.into_pyarray(py))
     }
 
-    /// Returns lower bound, estimate and upper bound of pairs of clouds.
+    /// Returns a lower bound, an estimate and an upper bound of the distance of each pair of
+    /// clouds.
     #[pyo3(signature = (clouds, pairs, *, threads, report=None))]
     fn intervals<'py>(
         &self,

@@ -65,7 +65,7 @@ impl Work<'_> {
         if self.bounds.is_some() { &BOUNDS } else { &DISTANCES }
     }
 
-    /// Returns the problems of some of the pairs.
+    /// Returns the problems of the given pairs.
     pub(crate) fn problems<'p>(&'p self, pairs: &'p [(usize, usize)]) -> Problems<'p> {
         Problems::new(self.ground, self.measures, pairs).relaxed(self.relax).with_order(self.order)
     }

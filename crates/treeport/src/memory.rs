@@ -19,8 +19,9 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Steps up to this size are compared with [`set_limit`] alone, which is faster.
 const SMALL: u64 = 1 << 24;
 
-/// Limits the memory that one step may allocate beyond what is in use when it begins. Applies to
-/// the whole process from now on. With `None` (the default) only the machine is the limit.
+/// Limits the memory that one step may allocate in addition to the memory in use at its start.
+/// Applies to the whole process from now on. With `None` (the default) only the machine is the
+/// limit.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
@@ -193,7 +194,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// Returns what remains of the limit of the address space (`ulimit -v`), if there is one.
+/// Returns the remaining address space under its limit (`ulimit -v`), if there is one.
 fn address_space() -> Option<u64> {
     let limit = field(&read("/proc/self/limits")?, "Max address space")?;
     let used = field(&read("/proc/self/status")?, "VmSize:")?;

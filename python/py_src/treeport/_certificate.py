@@ -33,7 +33,7 @@ class Certificate:
     """
 
     def __init__(self, found: _core.Answer, moves: Moves, potentials: Optional[Potentials]) -> None:
-        """Stores the bounds and what proves them."""
+        """Stores the bounds, and the plan and the potentials that prove them."""
         self.lower, self.upper, self.rerouted = found.lower, found.upper, found.rerouted
         self.moves, self.potentials = moves, potentials
 

@@ -56,7 +56,7 @@ class Grid:
         self.period = np.array([np.inf if one is None else float(one) for one in each])
 
     def displacement(self, moves: Any) -> Floats:
-        """Returns the mean displacement of the mass of each pixel; NaN where nothing moves away."""
+        """Returns the mean displacement of the mass of each pixel; NaN where none moves."""
         ends = [
             np.stack(np.unravel_index(side, self.shape), axis=1) * self.spacing
             for side in (moves.source, moves.target)

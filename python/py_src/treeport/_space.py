@@ -31,7 +31,7 @@ def raw_of(estimator: Any, X: Any) -> _core.Clouds:
 
 
 def check_space(estimator: Any, X: Any, client: Any) -> None:
-    """Refuses what a model of clouds does not read."""
+    """Refuses input that a model of clouds does not read."""
     if not isinstance(X, Clouds):
         raise ValueError(f"method={estimator.method!r} is for Clouds; give Clouds")
     for name in ("points", "cost", "graph"):

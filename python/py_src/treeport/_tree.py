@@ -167,7 +167,7 @@ class Tree(Model):
         *,
         missing: str = "warn",
     ) -> Floats:
-        """Computes a measure with the smallest weighted sum of tree distances to some measures.
+        """Computes a measure with the smallest weighted sum of tree distances to given measures.
 
         Parameters
         ----------

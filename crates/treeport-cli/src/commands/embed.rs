@@ -112,7 +112,7 @@ impl Work<'_> {
             .part("measure-names", parts::of_names(self.titles.as_deref()))
     }
 
-    /// Embeds some measures.
+    /// Embeds the given measures.
     fn rows(&self, which: Range<usize>) -> Result<Csr> {
         let some = which.map(|row| self.measures.row(row).iter());
         let some = Measures::from_rows(self.measures.points(), some)?;

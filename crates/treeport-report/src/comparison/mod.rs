@@ -251,13 +251,13 @@ fn bytes(model: &Model) -> usize {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// Rows by ascending error after one factor; ties by time.
+    /// Rows by ascending error of the scaled predictions; ties by time.
     pub rows: Vec<ComparedMethod>,
     /// Numbers of labels to learn from and to evaluate on.
     pub labels: (usize, usize),
     /// Number of all pairs of the measures.
     pub all_pairs: usize,
-    /// Error of a constant prediction, after one factor.
+    /// Error of a constant prediction, scaled like the others.
     pub constant_guess: f64,
 }
 

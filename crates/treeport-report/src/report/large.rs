@@ -61,7 +61,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Encodes one tree, with the groups of some points.
+/// Encodes one tree, with the groups of the given points.
 fn summarized<'a>(
     summary: &TreeSummary,
     tree: &Tree,

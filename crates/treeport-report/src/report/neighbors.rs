@@ -1,4 +1,4 @@
-//! Nearest neighbors of some measures, and plans that explain the distances, as JSON.
+//! Nearest neighbors of sampled measures, and plans that explain the distances, as JSON.
 
 use serde_json::{Value, json};
 use treeport::progress::State;
@@ -124,7 +124,7 @@ fn choose(search: &NeighborSearch<'_>, large: bool) -> Vec<usize> {
     evenly(count, (MOST_ENTRIES / each).clamp(1, most).min(count)).collect()
 }
 
-/// Finds the nearest others of some measures.
+/// Finds the nearest other measures of each given measure.
 fn nearest(
     measures: &Measures,
     by: DistanceSource<'_>,

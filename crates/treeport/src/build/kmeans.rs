@@ -46,7 +46,8 @@ impl<'a> ComparedVectors<'a> {
         &self.vectors[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Computes the mean of some vectors; with periods, of the shortest differences to the first.
+    /// Computes the mean of the vectors of `members`; with periods, of the shortest differences to
+    /// the first.
     fn mean(&self, members: &[usize]) -> Vec<f64> {
         // Relative to the first member, so that the mean of equal vectors is exact.
         let first = self.vector(members[0]);

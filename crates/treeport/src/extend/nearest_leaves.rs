@@ -86,7 +86,7 @@ impl<'a> Neighborhood<'a> {
         parallel::try_map(nearest.len(), |place| second((place, &nearest[place])))
     }
 
-    /// Returns the best of some leaves; a copy of the point, if there is one.
+    /// Returns the best of the given leaves; a copy of the point, if there is one.
     fn best(&self, point: usize, leaves: &[usize]) -> Result<NearestLeaf> {
         let mut row = vec![0.0; leaves.len()];
         self.metric.block(&[point], leaves, &mut row);

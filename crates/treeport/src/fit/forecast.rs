@@ -102,17 +102,19 @@ struct Sizes {
     threads: f64,
 }
 
-/// Seconds that a linkage of all pairs takes for a pair of points, and for each of its coordinates.
+/// Seconds of a linkage of all pairs, per pair of points, without their coordinates.
 const LINKED_PAIR: f64 = 5e-9;
+/// Seconds of a linkage, per pair of points and per coordinate.
 const COORDINATE: f64 = 1.5e-10;
-/// Seconds that neighbors linkage takes for a point, without comparisons.
+/// Seconds of neighbors linkage, per point, without comparisons.
 const NEIGHBORS_POINT: f64 = 5e-5;
 /// Largest number of points of which neighbors linkage compares all pairs.
 const MOST_COMPARED: f64 = 20_000.0;
-/// Seconds that a step of learning takes for a point, and for a point of a label.
+/// Seconds of a step of learning, per point.
 const LEARNED_POINT: f64 = 1.6e-7;
+/// Seconds of a step of learning, per point of a label.
 const LABEL_POINT: f64 = 2e-7;
-/// Seconds that an iteration of an edge fit takes for a pair of points and a level of the tree.
+/// Seconds of an iteration of an edge fit, per pair of points and per level of the tree.
 const EDGE: f64 = 2e-9;
 /// Iterations of edge fits, over all shrinkages that are tried.
 const ITERATIONS: f64 = 100.0;

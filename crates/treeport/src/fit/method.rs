@@ -66,22 +66,22 @@ use Family::{Best, Compared, Forest, Learned};
 pub struct Supports {
     /// Whether the method requires coordinates.
     pub coordinates: bool,
-    /// Whether it requires labels.
+    /// Whether the method requires labels.
     pub labels: bool,
-    /// Whether it supports a start.
+    /// Whether the method supports a start.
     pub start: bool,
-    /// Whether it builds several trees and supports their number.
+    /// Whether the method builds several trees and supports their number.
     pub n_trees: bool,
-    /// Whether it supports a number of pairs of points, for fitting edges or, without labels, for
-    /// learning.
+    /// Whether the method supports a number of pairs of points, for fitting edges or, without
+    /// labels, for learning.
     pub point_pairs: bool,
-    /// Whether it supports epochs and the other options of the learner.
+    /// Whether the method supports epochs and the other options of the learner.
     pub learning: bool,
-    /// Whether it supports branching and depth of cluster trees.
+    /// Whether the method supports branching and depth of cluster trees.
     pub clusters: bool,
-    /// Whether it supports resuming from a checkpoint.
+    /// Whether the method supports resuming from a checkpoint.
     pub resume: bool,
-    /// Whether labels can set its scale, which is an option.
+    /// Whether the method supports the option to set its scale by labels.
     pub scale: bool,
 }
 

@@ -78,8 +78,8 @@ pub(super) fn slices(
     families.fitted(data, choice.shrinkage, seed, progress)
 }
 
-/// Largest ratio of the error of slices to that of the tree at which slices replace it: a pair of
-/// measures takes them several times as long.
+/// Largest ratio of the error of slices to the error of the tree at which slices replace the tree:
+/// with slices a pair of measures takes several times as long.
 const WORTH: f64 = 0.9;
 
 /// Fits slices to the first part of the labels; if their error on the second is clearly smaller

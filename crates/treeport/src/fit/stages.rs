@@ -24,8 +24,8 @@ use crate::tree::Tree;
 /// 2. **points**: edges fitted to the distances of points, shrunk towards the start (`fit_labels`
 ///    on pairs of points, which are labels without cost). Without shrinkage (`fit_points`) it is as
 ///    good on maps and graphs, but on words, which have more edges than the pairs can determine, it
-///    ruined the start. Labels have fitted only one factor of either tree, so all of them compare
-///    the two.
+///    ruined the start. Only one factor of each tree is fitted to labels, so all labels compare the
+///    two trees.
 /// 3. **learned**: `learn`, which also changes the shape. It is kept if it is better on held-out
 ///    labels.
 /// 4. **edges**: edges fitted to the labels, shrunk towards their previous lengths, kept if they

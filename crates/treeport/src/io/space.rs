@@ -137,7 +137,7 @@ pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Space> {
     space.ok_or_else(|| file.damaged("its parts do not fit each other".into()))
 }
 
-/// Reads the parts; `None` if one is not what it should be. Their values are checked afterwards.
+/// Reads the parts; `None` if one has a wrong kind. Their values are checked afterwards.
 fn read(dim: usize, keys: &[&Value], tensors: &[&[u8]]) -> Option<Space> {
     let doubles = |k: usize| -> Vec<f64> { from_bytes(tensors[k], f64::from_le_bytes) };
     let [geometry, landmarks, method, partitions, rotated, size, vector_dim] = keys else {

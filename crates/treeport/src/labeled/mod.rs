@@ -105,7 +105,7 @@ impl Labeled {
         Ok(Self { measures: measures.clone(), pairs, distances })
     }
 
-    /// Computes the exact distances of some pairs; `progress` counts pairs.
+    /// Computes the exact distances of the given pairs; `progress` counts pairs.
     pub fn solve(
         metric: &GroundMetric,
         measures: &Measures,

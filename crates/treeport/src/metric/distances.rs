@@ -125,7 +125,7 @@ impl GroundMetric {
         self.block(rows, cols, out);
     }
 
-    /// Computes the distances from point `i` to some others. They equal
+    /// Computes the distances from point `i` to the points `to`. They equal
     /// [`distance`](Self::distance) bit for bit, except for a graph, which is searched once, from
     /// `i`, or whose hierarchy is used.
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {

@@ -1,7 +1,8 @@
 //! Shortest paths in an undirected graph with edge lengths.
 //!
-//! Dijkstra with a binary heap: road, transit and flight networks have few edges per node, where
-//! nothing simpler is faster. Many sources run in parallel, each with its own search.
+//! Dijkstra's algorithm with a binary heap. No simpler algorithm is faster on networks of few edges
+//! per node, such as roads, transit and flights. Many sources run in parallel, each with its own
+//! search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

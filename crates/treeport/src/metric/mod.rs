@@ -57,7 +57,7 @@ pub struct GroundMetric {
     metric: bool,
 }
 
-/// Workspace for blocks of distances from some points of one metric; the first block of another
+/// Workspace for blocks of distances from a set of points of one metric; the first block of another
 /// metric replaces it. The weak reference keeps the metric's address from being reused, but not the
 /// points.
 #[derive(Clone, Default)]
@@ -243,7 +243,7 @@ impl GroundMetric {
         self.with_points(vec![1.0; self.coordinates().map_or(1, |of| of.0)])
     }
 
-    /// Creates the metric of some points of this metric, then some of another one.
+    /// Creates the metric of the given points of this metric, then of those of another one.
     pub(crate) fn joined(&self, some: &[u32], other: &Self, others: &[u32]) -> Result<Self> {
         let count = some.len() + others.len();
         let step = format_args!("the coordinates of {count} points");
@@ -356,7 +356,7 @@ impl GroundMetric {
         self.as_points()?.halves()
     }
 
-    /// Returns the half periods that affect distances among some points, or `None`.
+    /// Returns the half periods that affect distances among the given points, or `None`.
     pub(crate) fn half_periods_among(
         &self,
         points: impl Iterator<Item = usize>,

@@ -333,7 +333,7 @@ impl PreparedMeasures {
         self.cross_rows(other, 0..self.measures().len(), progress)
     }
 
-    /// Computes some rows of [`cross`](Self::cross), bit for bit.
+    /// Computes the given rows of [`cross`](Self::cross), bit for bit.
     ///
     /// # Panics
     /// If the other set was prepared by another model.
@@ -351,8 +351,8 @@ impl PreparedMeasures {
         })
     }
 
-    /// Finds the `k` nearest neighbors of some measures of this set among another set prepared by
-    /// the same model, or else among the other measures of this set.
+    /// Finds the `k` nearest neighbors of the given measures of this set among another set prepared
+    /// by the same model, or else among the other measures of this set.
     ///
     /// Neighbors are in increasing order of distance, then of number. Progress counts rows.
     ///

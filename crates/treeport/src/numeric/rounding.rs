@@ -53,11 +53,13 @@ pub(crate) fn moved_by_rounding(norm: f64) -> f32 {
     (2.001 * SINGLE * norm) as f32 + LEAST_LENGTH
 }
 
-/// Lengths below this, in units, count as 0: their squares, below 10⁻³⁶, come near the smallest
-/// normal number in single precision, 2⁻¹²⁶ ≈ 10⁻³⁸, below which rounding errors are not relative.
+/// Length in single precision below which lengths count as 0: their squares, below 10⁻³⁶, come near
+/// the smallest normal number in single precision, 2⁻¹²⁶ ≈ 10⁻³⁸, below which rounding errors are
+/// not relative.
 pub(crate) const LEAST_LENGTH: f32 = 1e-18;
 
-/// Distances below this, in units, are lowered to 0; far above the smallest normal number.
+/// Distance in single precision below which distances are lowered to 0; far above the smallest
+/// normal number.
 pub(crate) const LEAST_DISTANCE: f64 = 1e-30;
 
 /// Relative difference of totals that the exact solver and unbalanced transport accept for sums of

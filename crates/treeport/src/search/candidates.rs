@@ -66,8 +66,8 @@ const SAMPLED: usize = 1 << 10;
 const SAMPLED_BELOW: usize = 16;
 
 impl Candidates {
-    /// Starts a search with the bounds of all measures, in units of `unit` and for a total mass of
-    /// 1.
+    /// Starts a search with the bounds of all measures, in multiples of `unit` and for a total mass
+    /// of 1.
     pub(super) fn begin(
         &mut self,
         bounds: impl Iterator<Item = (usize, f32)>,

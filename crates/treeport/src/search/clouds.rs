@@ -1,10 +1,11 @@
-//! Indexes of clouds: measures with their own points, as queries have.
+//! Indexes of clouds, which are measures with their own points, like queries.
 //!
-//! Columns are the points of all clouds, one cloud after the other. The levels of a search are
-//! those of shared points, except for the initial bound. In low dimensions it uses potentials of
-//! the clouds, tabulated at the points of a [net](super::net); in high dimensions, where any net is
-//! as far away as the neighbors, it uses the potential of the query at the points of the clouds.
-//! The build chooses the faster of the two. Memory never grows with clouds × points.
+//! Columns are the points of all clouds, one cloud after the other. A search has the same levels of
+//! bounds as for measures on shared points, except for the initial bound. In low dimensions that
+//! bound uses potentials of the clouds, tabulated at the points of a [net](super::net). In high
+//! dimensions the points of a net are as far from a query as its neighbors are, so the bound uses
+//! the potential of the query at the points of the clouds. The build chooses the faster of these
+//! two bounds. Memory never grows with clouds × points.
 
 use std::collections::HashSet;
 
@@ -56,7 +57,7 @@ impl MeasureSet<'_> {
     }
 }
 
-/// Queries, with the metric of their points and their prices if they have their own.
+/// Queries, with the metric and the penalties of their points if they have their own.
 pub(super) struct ResolvedQueries<'a> {
     pub(super) measures: &'a Measures,
     query_metric: Option<GroundMetric>,
@@ -131,8 +132,8 @@ impl Index {
         Self::of_contiguous(&metric, &measures, prices, options, progress)
     }
 
-    /// Builds the index of clouds whose points are contiguous and all have mass; `prices` are those
-    /// of the points.
+    /// Builds the index of clouds whose points are contiguous and all have mass; `prices` are the
+    /// penalties of the points.
     fn of_contiguous(
         metric: &GroundMetric,
         measures: &Measures,
@@ -221,8 +222,8 @@ impl Index {
         Ok(lost / rows.len() as f64)
     }
 
-    /// Resolves queries: the measures, and the metric and prices of their points if they have their
-    /// own.
+    /// Resolves queries: the measures, and the metric and penalties of their points if they have
+    /// their own.
     ///
     /// # Errors
     /// Measures on other points, clouds in another space or with other totals, or measures in place
@@ -245,8 +246,8 @@ impl Index {
         }
     }
 
-    /// Returns the prices at all points of other clouds if the index is relaxed: their own if those
-    /// of the index have their own.
+    /// Returns the penalties at all points of other clouds if the index is relaxed: the clouds' own
+    /// ones if the clouds of the index have their own.
     fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
         let same = self.prices.as_ref().and_then(|prices| prices.same);
         let prices = penalties::prices_of(clouds, &self.indexed.metric, same)?;
@@ -300,12 +301,12 @@ impl Index {
         if metric.shares_space(&self.indexed.metric) { Ok(metric) } else { Err(clouds.too_far()) }
     }
 
-    /// Checks whether mass may remain unmatched at a price, so that totals may differ.
+    /// Returns whether mass may remain unmatched at a penalty, so that totals may differ.
     pub fn is_relaxed(&self) -> bool {
         self.prices.is_some()
     }
 
-    /// The price per unit of unmatched mass, if it is the same at all points.
+    /// Returns the penalty per unit of unmatched mass, if it is the same at all points.
     pub fn penalty(&self) -> Option<f64> {
         self.prices.as_ref()?.same
     }
@@ -465,7 +466,7 @@ fn points_with_mass(
     Ok((metric, renumbered))
 }
 
-/// Selects the prices of the points with mass.
+/// Selects the penalties of the points with mass.
 fn of_points_with_mass(prices: &[f64], measures: &Measures) -> Vec<f64> {
     measures.iter().flat_map(|row| row.support()).map(|&point| prices[point as usize]).collect()
 }

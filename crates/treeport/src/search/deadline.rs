@@ -12,7 +12,7 @@ const MOST_ESTIMATED: f64 = 60.0;
 /// The time limit of a search, which leaves time for solving the neighbors that are missing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
-    /// `None` if it is beyond what a clock can show.
+    /// `None` if the clock cannot represent it.
     end: Option<Instant>,
     /// Number and total time of the solved pairs; the first one is an estimate.
     solved: u32,

@@ -5,16 +5,16 @@ use crate::metric::kernels::frame::Frame;
 use crate::metric::{GroundMetric, PointMetric};
 use crate::numeric::rounding::TOTALS;
 
-/// Points in single precision, and what their costs lose.
+/// Points in single precision, with a bound of the rounding error of their costs.
 #[derive(Clone, Debug)]
 pub struct DevicePoints {
     /// The formula of costs, by its name on devices: `length`, `absolutes`, `square` or `largest`.
     pub formula: &'static str,
-    /// Coordinates in units, one point after the other.
+    /// Coordinates relative to a center, in multiples of a unit, one point after the other.
     pub coordinates: Vec<f32>,
-    /// The cost of one unit, lowered by what the product with a bound loses.
+    /// Cost of one unit, lowered by the rounding error of its product with a bound.
     pub unit_cost: f64,
-    /// The most that rounding changes a cost by, in units.
+    /// Upper bound of the rounding error of a cost, before its product with `unit_cost`.
     pub lost: f64,
     /// Whether shared mass stays in place.
     pub stays_put: bool,

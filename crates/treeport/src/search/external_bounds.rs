@@ -83,7 +83,7 @@ pub type GivenBounds = ExternalBounds;
 pub type Asking<'a> = QuerySource<'a>;
 
 impl Index {
-    /// Returns for some of the queries the `count` measures with the smallest shared bounds,
+    /// Returns for each query in `rows` the `count` measures with the smallest shared bounds,
     /// ascending, with these bounds for a total mass of 1. A search would refine these first.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Index {
         })
     }
 
-    /// Finds the `k` nearest of some of the queries, as [`nearest`](Self::nearest) and
+    /// Finds the `k` nearest measures of the queries in `rows`, as [`nearest`](Self::nearest) and
     /// [`graph`](Self::graph) do; `bounds` has bounds for each of these rows.
     ///
     /// # Errors
@@ -133,8 +133,8 @@ impl Index {
         self.search_with_bounds(source, rows, request, bounds, progress)
     }
 
-    /// Finds all measures within a distance of some of the queries, as [`radius`](Self::radius) and
-    /// [`radius_graph`](Self::radius_graph) do; `bounds` has bounds for each of these rows.
+    /// Finds all measures within a distance of the queries in `rows`, as [`radius`](Self::radius)
+    /// and [`radius_graph`](Self::radius_graph) do; `bounds` has bounds for each of these rows.
     ///
     /// # Errors
     /// Errors of [`radius`](Self::radius); bounds for another number of queries.

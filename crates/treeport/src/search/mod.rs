@@ -115,7 +115,7 @@ pub struct IndexOptions {
     pub memory: Option<u64>,
     /// Number of points sampled from the mean of the collection, against which potentials are made.
     pub reference: usize,
-    /// Price per unit of unmatched mass; totals may then differ. Only for clouds.
+    /// Penalty per unit of unmatched mass; totals may then differ. Only for clouds.
     pub penalty: Option<f64>,
 }
 
@@ -357,7 +357,7 @@ impl Index {
         self.graph_rows(0..self.next_number, k, accuracy, progress)
     }
 
-    /// Computes some rows of [`graph`](Self::graph), with equal bits.
+    /// Computes the given rows of [`graph`](Self::graph), with equal bits.
     ///
     /// # Errors
     /// Errors of [`nearest`](Self::nearest); rows out of range.
@@ -380,7 +380,7 @@ impl Index {
         self.radius_graph_rows(0..self.next_number, radius, progress)
     }
 
-    /// Computes some rows of [`radius_graph`](Self::radius_graph), with equal bits.
+    /// Computes the given rows of [`radius_graph`](Self::radius_graph), with equal bits.
     ///
     /// # Errors
     /// Errors of [`radius`](Self::radius); rows out of range.
@@ -412,7 +412,7 @@ impl Index {
         }
     }
 
-    /// Finds the neighbors of some measures of the collection, by number, among the others.
+    /// Finds the neighbors of the given measures of the collection, by number, among the others.
     fn search_own(
         &self,
         numbers: Range<usize>,
@@ -461,8 +461,8 @@ impl Index {
         Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
     }
 
-    /// Finds the neighbors of some queries. With `own`, they are measures of the collection, by
-    /// number, and exclude themselves. `adapt` completes the request of a query.
+    /// Finds the neighbors of the given queries. With `own`, they are measures of the collection,
+    /// by number, and exclude themselves. `adapt` completes the request of a query.
     fn search<'r>(
         &self,
         queries: &Measures,

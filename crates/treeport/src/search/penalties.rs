@@ -1,11 +1,11 @@
-//! Searches for relaxed problems, in which mass may remain unmatched at a price and totals may
+//! Searches for relaxed problems, in which mass may remain unmatched at a penalty and totals may
 //! differ.
 //!
 //! A store on either side has the total of the other side: excess mass goes to a store and missing
-//! mass comes from one. The cost to or from a store is the price at the point, and 0 between
+//! mass comes from one. The cost to or from a store is the penalty at the point, and 0 between
 //! stores. The problem is then balanced and has the value of the relaxed problem, so every feasible
 //! dual bounds it. Levels are those of balanced clouds, with one more row and column, except that
-//! no table of potentials is used, which would need the prices of the query.
+//! no table of potentials is used, which would need the penalties of the query.
 
 use super::Index;
 use super::clouds::side_by_side;
@@ -21,13 +21,13 @@ use crate::solve::sides::precedes;
 use crate::solve::single_problem::SingleProblem;
 use crate::solve::{Problem, relax};
 
-/// Price per unit of unmatched mass at every column of an index.
+/// Penalty per unit of unmatched mass at every column of an index.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    /// The price of all points if it was given as one number; queries use it, too.
+    /// The penalty at all points if it was given as one number; queries use it, too.
     pub(super) same: Option<f64>,
     pub(super) of_columns: Vec<f64>,
-    /// Prices in units of the indexed points, in single precision, rounded down.
+    /// Penalties in multiples of the unit of the indexed points, in single precision, rounded down.
     pub(super) lowered: Vec<f32>,
     /// Mean total mass of the clouds.
     pub(super) mean_total: f64,
@@ -58,12 +58,12 @@ pub(super) fn scale_of(index: &Index, query: &Measure<'_>) -> f64 {
 /// Range of shares whose products are exact in single precision up to rounding.
 const SHARES: std::ops::Range<f32> = 1e-15..1e15;
 
-/// Returns the prices at all points of clouds under a metric: their own, or the same price
+/// Returns the penalties at all points of clouds under a metric: their own, or the same penalty
 /// everywhere.
 ///
 /// # Errors
-/// A price is negative or not finite; the clouds' own prices are for another metric or conflict
-/// with `same`.
+/// A penalty is negative or not finite; the clouds' own penalties are for another metric or
+/// conflict with `same`.
 pub(super) fn prices_of(
     clouds: &Clouds,
     metric: &GroundMetric,
@@ -124,7 +124,7 @@ pub(super) fn relaxed_value(
 
 impl Reference {
     /// [`find_duals`](Self::find_duals) with a store on either side; the dual of the store that is
-    /// a source becomes 0. Prices of the reference are those of the first columns of the net.
+    /// a source becomes 0. Penalties of the reference are those of the first columns of the net.
     pub(super) fn find_relaxed_duals(
         &self,
         index: &Index,
@@ -162,8 +162,8 @@ impl Reference {
 }
 
 impl Searcher {
-    /// Sets the prices at the query's points in single precision, from those at all points of its
-    /// metric.
+    /// Sets the penalties at the query's points in single precision, from those at all points of
+    /// its metric.
     pub(super) fn set_query_prices(&mut self, index: &Index, query: &Measure<'_>, all: &[f64]) {
         let unit = index.indexed.unit;
         self.query_prices.clear();
@@ -171,7 +171,7 @@ impl Searcher {
             .extend(query.support().iter().map(|&point| lowered(all[point as usize], unit)));
     }
 
-    /// Bounds all clouds by the potential of the query, which is at most the price at each point.
+    /// Bounds all clouds by the potential of the query, which is at most the penalty at each point.
     pub(super) fn bound_relaxed_by_query(&mut self, index: &Index, query: &Measure<'_>) {
         let Some(prices) = &index.prices else { return };
         let f = &mut self.potential.f;

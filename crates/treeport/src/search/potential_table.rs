@@ -63,7 +63,7 @@ impl PotentialTable {
         }
     }
 
-    /// Selects the potentials of some rows on some columns.
+    /// Selects the potentials of the given rows on the given columns.
     pub(super) fn select(&self, rows: &[usize], columns: &[u32]) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Self::default());

@@ -24,7 +24,7 @@ use crate::solve::single_problem::SingleProblem;
 pub(super) struct Reference {
     pub(super) points: Vec<usize>,
     pub(super) mass: Vec<f32>,
-    /// Mean distance between its points, in units of the indexed points.
+    /// Mean distance between the points, in multiples of the unit of the indexed points.
     pub(super) scale: f32,
 }
 
@@ -87,7 +87,7 @@ impl Reference {
         self.points = kept.iter().map(|&at| indexed.points[at] as usize).collect();
     }
 
-    /// Computes the mean distance between some of its points.
+    /// Computes the mean distance between every third point of the sample.
     pub(super) fn typical_distance(&self, metric: &GroundMetric) -> f64 {
         let some: Vec<usize> = self.points.iter().copied().step_by(3).collect();
         let mut distances = vec![0.0; some.len() * some.len()];
@@ -127,8 +127,8 @@ impl Reference {
     }
 }
 
-/// A measure's potential on its own points and on all points in use, in units of the indexed
-/// points, for a total mass of 1.
+/// A measure's potential on its own points and on all points in use, in multiples of the unit of
+/// the indexed points, for a total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Potential {
     /// Duals u of the measure's own points.

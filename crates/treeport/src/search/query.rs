@@ -79,7 +79,8 @@ pub(super) struct Searcher {
     /// Workspaces for pairs with the query on the left, and for those with the measure there: the
     /// first keeps the query's points prepared.
     workspaces: [Workspace; 2],
-    /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
+    /// Bounds of all measures, in multiples of the unit of the indexed points, for a total mass of
+    /// 1.
     pub(super) bounds: Vec<f32>,
     /// Whether `bounds` include those by the potential of the query.
     pub(super) bounded_by_query: bool,
@@ -442,7 +443,7 @@ impl Searcher {
         Ok(())
     }
 
-    /// Pushes some of the measure's source entries to the current problem.
+    /// Pushes the given range of the measure's source entries to the current problem.
     pub(super) fn push_entries(
         &mut self,
         index: &Index,

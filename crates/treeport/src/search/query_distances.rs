@@ -16,7 +16,7 @@ const MOST_KNOWN: usize = 1 << 26;
 /// [`QueryDistances::nearest_columns`].
 const AT_ONCE: usize = 256;
 
-/// Distances from some points to columns, in single precision, rounded down.
+/// Distances from a set of points to columns, in single precision, rounded down.
 #[derive(Debug, Default)]
 pub(super) struct QueryDistances {
     /// Metric of the points, if it is not that of the collection.
@@ -111,7 +111,7 @@ impl QueryDistances {
         Ok(())
     }
 
-    /// Writes the distances to some columns into rows of `width` without caching them; returns
+    /// Writes the distances to the given columns into rows of `width` without caching them; returns
     /// false if the metric has no lowered targets.
     pub(super) fn write_rows(
         &self,

@@ -78,7 +78,7 @@ impl Index {
         (0..).zip(lost).filter(|(_, lost)| !lost).map(|(column, _)| column).collect()
     }
 
-    /// Returns the duals of the entries of some rows, if there are any.
+    /// Returns the duals of the entries of the given rows, if there are any.
     pub(super) fn duals_of(&self, rows: &[usize]) -> Vec<f32> {
         if self.own_duals.is_empty() {
             return Vec::new();

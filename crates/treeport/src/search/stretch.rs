@@ -33,8 +33,9 @@ impl Stretch {
     /// Lower bounds themselves.
     pub(super) const NONE: Self = Self([1.0; LEVELS]);
 
-    /// Typical factors, by which a search whose time is over chooses what it solves: the medians of
-    /// Ohsumed and BBC Sport are 1.16 and 1.18, 1.04, 1.01, 1.004; those of tweets 1.06, 1.01, 1.003.
+    /// Typical factors, by which a search whose time is over chooses the measures to solve: the
+    /// medians of Ohsumed and BBC Sport are 1.16 and 1.18, 1.04, 1.01, 1.004; those of tweets 1.06,
+    /// 1.01, 1.003.
     pub(super) const TYPICAL: Self = Self([1.15, 1.035, 1.01, 1.004, 1.0]);
 
     /// Returns the factor of a level.

@@ -17,7 +17,8 @@ use crate::progress::Counter;
 use crate::solve::single_problem::SingleProblem;
 use crate::tools::parallel;
 
-/// Maximum number of distances between some columns and all points of the measures: 64 MiB.
+/// Maximum number of distances between columns filled together and all points of the measures: 64
+/// MiB.
 const MOST_DISTANCES: usize = 1 << 24;
 
 /// Maximum number of columns at a time.
@@ -172,7 +173,7 @@ impl Index {
         parallel::try_for_each_with(parts.into_iter().enumerate(), QueryDistances::default, fill)
     }
 
-    /// Fills some columns of a block from the distances between them and all points of the
+    /// Fills the given columns of a block from the distances between them and all points of the
     /// measures.
     fn fill_rows(
         &self,

@@ -182,7 +182,7 @@ struct Rounded {
 const TOGETHER: usize = 1 << 16;
 
 impl Given<'_> {
-    /// Calls `take` with every positive entry of a plan, in places.
+    /// Calls `take` with the positions in the sides and the mass of every positive entry of a plan.
     fn visit(
         &self,
         plan: &Plan<'_>,
@@ -318,7 +318,7 @@ impl Given<'_> {
         moves
     }
 
-    /// Computes the costs of moves between places.
+    /// Computes the costs of moves between positions in the sides.
     fn costs(&self, moves: &[(usize, usize)]) -> Result<Vec<f64>> {
         let [rows, columns] = [0, 1].map(|side: usize| &self.sides[side].points[..]);
         let ends: Vec<_> = moves.iter().map(|&(i, j)| (rows[i], columns[j])).collect();

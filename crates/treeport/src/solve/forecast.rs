@@ -144,9 +144,9 @@ fn of_table(n: usize, m: usize) -> Forecast {
     Forecast { seconds, bytes: memory::size_of::<f64>(&[n, m]) }
 }
 
-/// Estimates the seconds of an auction and the engine after it, by the points a side. Fitted to the
-/// processor time of uniform points with equal masses, 3,000, 6,000, 10,000 and 100,000 a side;
-/// unequal masses take two to three times as long.
+/// Estimates the seconds of an auction and the engine after it, by the number of points per side.
+/// Fitted to the processor time of uniform points with equal masses, 3,000, 6,000, 10,000 and
+/// 100,000 per side; unequal masses take two to three times as long.
 fn by_auction(points: f64, space: Space, width: f64) -> f64 {
     let thousands = points / 1000.0;
     let seconds = match space {

@@ -29,7 +29,8 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Returns the place of a point of the call among those with mass.
+    /// Returns the position of a point of the call among the points with mass, or `None` if it has
+    /// none.
     pub(super) fn place(&self, name: usize) -> Option<usize> {
         if self.names.len() == self.all { Some(name) } else { self.names.binary_search(&name).ok() }
     }
@@ -91,7 +92,7 @@ impl<'p> Given<'p> {
         self.sides.iter().any(|side| side.names.is_empty())
     }
 
-    /// Returns the cost between two places.
+    /// Returns the cost between positions in the two sides.
     pub(super) fn cost(&self, i: usize, j: usize) -> f64 {
         self.cost_of_points(self.sides[0].points[i], self.sides[1].points[j])
     }

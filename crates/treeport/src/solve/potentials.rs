@@ -367,9 +367,9 @@ impl Problem<'_> {
     }
 }
 
-/// Computes min(most, minⱼ d(x, j) − vⱼ) for some points x of a metric, over some j with values:
-/// O(n log n) on a line and for points in few dimensions, one search of a graph, and a distance for
-/// each x and j elsewhere.
+/// Computes min(most, minⱼ d(x, j) − vⱼ) for the given points x of a metric, over the given j with
+/// values: O(n log n) on a line and for points in few dimensions, one search of a graph, and a
+/// distance for each x and j elsewhere.
 pub(super) fn c_transform(
     metric: &GroundMetric,
     of: Range<usize>,

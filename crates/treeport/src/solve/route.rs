@@ -262,7 +262,7 @@ impl DeviceUse {
     }
 }
 
-/// Largest side of [`Engine::Small`]: half the time of [`Engine::Table`] at 30 points a side.
+/// Largest side of [`Engine::Small`]: half the time of [`Engine::Table`] at 30 points per side.
 pub(super) const SMALL: usize = 32;
 
 /// Returns whether one side has few points and the other at least [`LOPSIDED_RATIO`] times as many.
@@ -286,29 +286,29 @@ const LOPSIDED_RATIO: usize = 64;
 pub(super) const QUICK_ARCS: usize = 1 << 12;
 
 /// Fewest arcs between points for [`Engine::Auction`]: up to twice as fast as the simplex at 3,000
-/// points a side, as fast at 1,000, a third as fast at 500. With equal masses it takes half to four
-/// fifths of the time at 1,000 in the plane (uniform, Euclidean and squared), but two to nine times
-/// as long where many sinks have nearly equal costs: points on a line, on a grid, far away, or
-/// shifted with Manhattan and cosine costs.
+/// points per side, as fast at 1,000, a third as fast at 500. With equal masses it takes half to
+/// four fifths of the time at 1,000 in the plane (uniform, Euclidean and squared), but two to nine
+/// times as long where many sinks have nearly equal costs: points on a line, on a grid, far away,
+/// or shifted with Manhattan and cosine costs.
 const AUCTION_ARCS: usize = 1 << 21;
 
-/// Fewest arcs of a cost matrix for [`Engine::Auction`]. At 3,000 points a side with random masses
-/// the table takes 194, 330 and 417 ms (plane, one side shifted, random costs), the auction 495,
-/// 1,159 and 290 ms; at 2,060 in clusters in R⁵⁰ 143 and 215 ms. Above this size the table would copy
-/// more than 128 MiB.
+/// Fewest arcs of a cost matrix for [`Engine::Auction`]. At 3,000 points per side with random
+/// masses the table takes 194, 330 and 417 ms (plane, one side shifted, random costs), the auction
+/// 495, 1,159 and 290 ms; at 2,060 in clusters in R⁵⁰ 143 and 215 ms. Above this size the table
+/// would copy more than 128 MiB.
 const MATRIX_ARCS: usize = 1 << 24;
 
 /// The same if bounds suffice, which the table does not have before the optimum.
 const BOUNDED_ARCS: usize = 1 << 22;
 
-/// Fewest arcs of a relaxed problem for [`Engine::Auction`]. At 500 points a side in the plane the
-/// table takes three times as long as the auction where a tenth of the mass moves, half as long
+/// Fewest arcs of a relaxed problem for [`Engine::Auction`]. At 500 points per side in the plane
+/// the table takes three times as long as the auction where a tenth of the mass moves, half as long
 /// where nine tenths do; at 3,000 a hundred and fifty times and ten times as long.
 const RELAXED_ARCS: usize = 1 << 19;
 
 /// Most arcs for which [`Engine::Sweeps`] finds bounds before the auction in many dimensions: in
-/// two thirds of its time at 2,000 points a side in R³⁰, one and a half times its time at 20,000 in
-/// R⁵⁰.
+/// two thirds of its time at 2,000 points per side in R³⁰, one and a half times its time at 20,000
+/// in R⁵⁰.
 const MOST_SWEPT: usize = 1 << 25;
 
 /// Most arcs of a problem that is solved before a few replies of a device arrive.
@@ -339,9 +339,9 @@ fn sweeps_pay(metric: &GroundMetric, left: usize, right: usize) -> bool {
 /// the width, and otherwise from [`SWEPT_WIDTH`] on.
 ///
 /// Sweeps that reach it take a fifth to a half of the time of the exact engines from 300 to 4,000
-/// points a side; sweeps that do not lengthen those by a quarter to a half. At a width of 0.01 they
-/// reach it in half of the problems in R⁵ to R³⁰ and in none in the plane, where they miss 0.1 in a
-/// third.
+/// points per side; sweeps that do not lengthen those by a quarter to a half. At a width of 0.01
+/// they reach it in half of the problems in R⁵ to R³⁰ and in none in the plane, where they miss 0.1
+/// in a third.
 fn sweeps_reach(metric: &GroundMetric, aim: &Aim) -> bool {
     let has_many_dimensions = metric.vectors().is_some_and(|(dim, _)| dim >= MANY_DIMENSIONS);
     let least = SWEPT_WIDTH[usize::from(has_many_dimensions)];

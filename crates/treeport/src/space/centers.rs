@@ -1,4 +1,4 @@
-//! Centers of the space, and what clouds are to them: flows, shares and moments.
+//! Centers of the space, and the flows, shares and moments of clouds with respect to them.
 //!
 //! Lines are lower bounds, because mass that moves one way hides mass that moves the other way.
 //! Cells cut the space at places that mean nothing. Centers (k-means of the points of the fit) add
@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Currents carry the mass: what leaves a center less what enters it is what it holds.
+        /// Currents conserve mass: the outflow of a center minus its inflow is its mass.
         #[test]
         fn currents_conserve_mass(points in vec((0.0..9.0, 0.0..9.0), 2..40), masses in vec(-1.0..1.0, 40)) {
             let n = points.len();

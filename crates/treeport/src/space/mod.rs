@@ -295,7 +295,7 @@ impl Space {
         self.method != SpaceMethod::Space
     }
 
-    /// Computes the rows of some clouds.
+    /// Computes the rows of the given clouds.
     fn rows(
         &self,
         clouds: &Clouds,

@@ -95,8 +95,8 @@ impl Both<'_> {
         self.match_in_order(&mut left, &mut right)
     }
 
-    /// Computes the cost of the plan that matches what it can within the smallest cells of a
-    /// partition, then the rest within the cells that contain them.
+    /// Computes the cost of the plan that matches as much mass as possible within the smallest
+    /// cells of a partition, then the rest within the cells that contain them.
     fn within_cells(&self, k: usize) -> f64 {
         let partition = &self.space.partitions[k];
         let left = self.left.list(&self.left.keys, k);
@@ -131,7 +131,8 @@ impl Both<'_> {
         cost + self.match_in_order(left, right)
     }
 
-    /// Matches what is left in the cells that end where a bit of the key changes; returns the cost.
+    /// Matches the mass left in the cells that end where a bit of the key changes; returns the
+    /// cost.
     fn close(&self, partition: &Partition, bit: usize, open: &mut [Unmatched]) -> f64 {
         let mut cost = 0.0;
         for level in (0..partition.levels()).rev().take_while(|&l| partition.shift(l) <= bit) {

@@ -87,8 +87,8 @@ impl Tree {
         entries
     }
 
-    /// Calls `visit` with each node above some points, in increasing order, and the mass below it.
-    /// Masses are not 0, and `below` is 0 everywhere before and after.
+    /// Calls `visit` with each node above the given points, in increasing order, and the mass below
+    /// it. Masses are not 0, and `below` is 0 everywhere before and after.
     pub(super) fn masses_above<T: Copy + Default + PartialEq + AddAssign>(
         &self,
         masses: impl Iterator<Item = (usize, T)>,

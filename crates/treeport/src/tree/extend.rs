@@ -215,8 +215,8 @@ fn scale(compared: &[NearbyLeaf]) -> f64 {
     if mean.is_finite() { mean } else { 1.0 }
 }
 
-/// Finds the place and the length of an edge with the least error to some leaves; the place is at
-/// most `top` high.
+/// Finds the place and the length of an edge with the least error to the given leaves; the place is
+/// at most `top` high.
 fn best_place(leaf: usize, nearest: f64, top: f64, compared: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
     let places = [0.0, half].into_iter().chain(compared.iter().map(|one| one.meeting_height));

@@ -1,4 +1,5 @@
-//! Lowest common ancestors in constant time, and one sweep over the subtree that some leaves span.
+//! Lowest common ancestors in constant time, and one sweep over the subtree that a set of leaves
+//! spans.
 //!
 //! Leaves are numbered in depth-first order (`rank`), inner nodes in preorder (`number`). The
 //! lowest common ancestor of two leaves is then the smallest number among the ancestors of

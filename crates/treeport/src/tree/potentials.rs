@@ -46,7 +46,7 @@ impl TreePotentials {
     }
 }
 
-/// Subtree spanned by some leaves, with reusable buffers.
+/// Subtree spanned by a set of leaves, with reusable buffers.
 #[derive(Default)]
 struct Spanned {
     order: RankOrder,

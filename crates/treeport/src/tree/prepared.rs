@@ -220,7 +220,7 @@ impl RankedMeasures {
         self.cross_rows(other, 0..self.len(), progress)
     }
 
-    /// Computes some rows of [`cross`](Self::cross), bit for bit.
+    /// Computes the given rows of [`cross`](Self::cross), bit for bit.
     ///
     /// # Panics
     /// If the other set was prepared for another tree.

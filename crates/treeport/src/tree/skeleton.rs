@@ -4,7 +4,7 @@
 //! mispredicted. The tree is therefore cut once into *clusters*, maximal subtrees of at most B
 //! leaves, and the *top* above them. Each measure has a dense row of its masses at the top nodes;
 //! the difference of two rows gives the top's share of W_T in one loop without branches. Below the
-//! cut, a cluster where only one measure has mass costs what it takes to move that mass to the
+//! cut, a cluster where only one measure has mass adds the cost of moving that mass to the
 //! cluster's root, which is precomputed. Only clusters where both have mass are swept; with a few
 //! clusters per point of a support those are few.
 //!

@@ -1,7 +1,7 @@
 //! Unbalanced transport on a tree.
 //!
-//! Mass that is not moved is removed or created at a price λ per unit. With s the surplus of a
-//! point, y the mass that leaves it upwards, and y(v) the sum of those below a node,
+//! Mass that is not moved is removed or created at a penalty λ per unit of mass. With s the surplus
+//! of a point, y the mass that leaves it upwards, and y(v) the sum of those below a node,
 //!
 //!   min Σ_v length(v)·|y(v)| + λ·Σᵢ |sᵢ − yᵢ|,  y(root) = 0,
 //!
@@ -80,7 +80,8 @@ impl Tree {
         Ok(unit.mass_cost(self.cost_of_units(&ordered, &branches, &moved)) + penalty * left)
     }
 
-    /// Computes the cost of moving integer masses from each point upwards, in units.
+    /// Computes the cost of moving integer masses, multiples of a [`Unit`], upwards from each
+    /// point.
     fn cost_of_units(&self, surplus: &[(u32, f64)], branches: &[u32], moved: &[i64]) -> f64 {
         let cost = Cell::new(0.0);
         let leaves = branches.iter().zip(surplus).zip(moved);
@@ -94,8 +95,8 @@ impl Tree {
         cost.get()
     }
 
-    /// Returns the surpluses in units, with sum 0 if they are `even`, and the optimal mass that
-    /// leaves each point upwards. Points are ranks.
+    /// Returns the surpluses as multiples of a [`Unit`], with sum 0 if they are `even`, and the
+    /// optimal mass that leaves each point upwards. Points are ranks.
     fn moved(
         &self,
         surplus: &[(u32, f64)],
@@ -169,7 +170,7 @@ impl Unit {
         units as f64 * self.size
     }
 
-    /// Converts the cost of moves in units to their cost.
+    /// Converts the cost of moving multiples of the unit to the cost of moving their mass.
     fn mass_cost(&self, units: f64) -> f64 {
         units * self.size
     }

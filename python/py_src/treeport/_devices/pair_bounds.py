@@ -103,7 +103,7 @@ class PairBoundEngine:
         return rows
 
     def begin(self, queries: MeasureRows, rows: Any) -> None:
-        """Computes the cost matrix from the points of some queries to those of the collection."""
+        """Computes the costs from the points of the given queries to those of the collection."""
         self.queries, self.rows = queries, rows
         used, self.columns = np.unique(rows.places, return_inverse=True)
         asked, self.lines = np.unique(queries.places, return_inverse=True)

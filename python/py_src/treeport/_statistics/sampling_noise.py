@@ -1,10 +1,11 @@
 """Distances of clouds without the part that sampling causes.
 
 Let D be the distance of two samples of sizes n and m, and h the distance that two samples of these
-sizes have where nothing differs. Sampling displaces matched points at random, a true difference W
-displaces them in one direction, and D is the mean length of the sum. With normal displacements in d
-dimensions D / h = ₁F₁(-1/2; d/2; -W² / 2σ²), the mean of a noncentral χ, where σ gives h for W = 0.
-In many dimensions that is D² = W² + h²; on a line noise vanishes where the difference is large.
+sizes have if their populations are equal. Sampling displaces matched points at random, a true
+difference W displaces them in one direction, and D is the mean length of the sum. With normal
+displacements in d dimensions D / h = ₁F₁(-1/2; d/2; -W² / 2σ²), the mean of a noncentral χ, where σ
+gives h for W = 0. In many dimensions that is D² = W² + h²; on a line noise vanishes where the
+difference is large.
 
 A difference may move a part of the mass only. So D and h are not means over the whole plan: the
 moves of a plan are sorted by length into bins of equal mass, the relation is solved for W in each
@@ -19,7 +20,7 @@ Shifted normals in R¹ to R³⁰ and mixtures with other weights, 100 to 1,000 p
 
 - *the relation between the means D and h*, without bins: the same on normals, but +0.52 for D's
   +1.07 where a third of the mass moves between clusters in R³⁰, where bins have +0.12;
-- *D − h* is right where nothing differs, and wrong where something does: -0.92 for D's +0.16 in R⁵
+- *D − h* is right for equal populations, and wrong for different ones: -0.92 for D's +0.16 in R⁵
   at a shift of 3, because a shift that is larger than h hides the noise;
 - *√(D² − h²)*: -0.07 in R⁵ at shifts of 1 and 3, because noise along the shift does not count;
 - *a fitted exponent p of Dᵖ − hᵖ*, from distances of halves: +1.3 for the root's +0.05 in R³⁰;
@@ -65,7 +66,7 @@ class CorrectedDistances(NamedTuple):
     uncorrected : ndarray or DataFrame
         The exact distances of the samples.
     noise : ndarray or DataFrame
-        The distances that two samples of these sizes have where nothing differs.
+        The distances that two samples of these sizes have if their populations are equal.
     """
 
     value: Distances

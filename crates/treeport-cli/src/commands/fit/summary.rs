@@ -38,7 +38,7 @@ impl Summary<'_> {
         vec![(Stage::Start, error(0)), (Stage::Learned, error(*best_epoch))]
     }
 
-    /// Checks whether the model was multiplied by one factor.
+    /// Returns whether the fit multiplied all distances of the model by a factor.
     fn scaled(&self) -> bool {
         self.method.family() == Family::Compared && self.scale && self.data.is_some()
     }

@@ -167,7 +167,7 @@ impl QuerySet {
         }
     }
 
-    /// Selects some rows.
+    /// Selects the given rows.
     fn rows(&self, rows: Range<usize>) -> treeport::Result<Self> {
         Ok(match self {
             Self::OnPoints(all) if rows.len() == all.len() => Self::OnPoints(all.clone()),

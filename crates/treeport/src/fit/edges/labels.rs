@@ -152,7 +152,7 @@ impl<'a> LabelFit<'a> {
             return Ok(Self { trees, groups, design, target, towards, squares, unit });
         }
         let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
-        // Lengths in units of label/mass, so that coefficients and targets are near 1.
+        // Lengths in multiples of label/mass, so that coefficients and targets are near 1.
         let unit = largest / mass;
         let factors = factors(mass);
         let design = match trees {

@@ -1,4 +1,4 @@
-//! Non-negative least squares with a price on length: edges x ≥ 0 that minimize
+//! Non-negative least squares with a penalty on length: edges x ≥ 0 that minimize
 //!
 //! ```text
 //! ½ Σ (Ax − d)² + λ Σ x + ½ μ Σ (x − x₀)²

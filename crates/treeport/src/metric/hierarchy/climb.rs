@@ -43,7 +43,7 @@ impl Hierarchy {
         out[0]
     }
 
-    /// Computes the distances from a node to some others.
+    /// Computes the distances from node `i` to the nodes `to`.
     pub(in crate::metric) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         let pairs: Vec<(usize, usize)> = to.iter().map(|&j| (i, j as usize)).collect();
         Climber::new(self).run(i, &pairs, out);
@@ -82,7 +82,7 @@ impl<'a> Climber<'a> {
         Self { hierarchy, workspace }
     }
 
-    /// Computes the distances from a node to the second nodes of some pairs.
+    /// Computes the distances from `from` to the second node of each pair.
     fn run(&mut self, from: usize, pairs: &[(usize, usize)], out: &mut [f64]) {
         let mut source = self.climb(from);
         self.cross_core(&mut source);

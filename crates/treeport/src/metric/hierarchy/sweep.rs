@@ -18,7 +18,7 @@ const LANES: usize = 8;
 /// Distances of eight sources.
 type Lanes = [f64; LANES];
 
-/// Part of the hierarchy above some nodes, numbered from low to high.
+/// Part of the hierarchy above a set of nodes, numbered from low to high.
 struct UpwardGraph<'a> {
     hierarchy: &'a Hierarchy,
     start: Vec<usize>,
@@ -33,7 +33,7 @@ struct UpwardGraph<'a> {
 }
 
 impl Hierarchy {
-    /// Computes the distances from some nodes to others, row by row, in parallel over rows.
+    /// Computes the distances from each source to each target, row by row, in parallel over rows.
     ///
     /// Every eight sources sweep the nodes above all sources and targets, and every source searches
     /// the core. Memory is 5 bytes per node, and 64 per swept node and thread.
@@ -179,7 +179,7 @@ fn shorten(to: &mut Lanes, from: &Lanes, length: f64) {
     }
 }
 
-/// Appends all unmarked positions above some nodes, and marks them.
+/// Appends all unmarked positions above the given nodes, and marks them.
 fn above(
     hierarchy: &Hierarchy,
     nodes: &[usize],

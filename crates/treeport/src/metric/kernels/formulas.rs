@@ -83,7 +83,7 @@ impl Formula {
         }
     }
 
-    /// Returns an upper bound, in units, of all costs between points with `dim` coordinates.
+    /// Returns an upper bound of all costs between points with `dim` coordinates in a frame.
     pub(crate) fn largest(self, dim: usize) -> f64 {
         let length = 2.0 * self.norm_of_equal(dim, 2.0);
         match self {
@@ -96,8 +96,8 @@ impl Formula {
         }
     }
 
-    /// Returns an upper bound, in units, of the rounding error of a cost that is part of a sum with
-    /// a price of 0: see [the derivation](self).
+    /// Returns an upper bound of the rounding error of a cost between points in a frame, as part of
+    /// a sum with a price of 0: see [the derivation](self).
     pub(crate) fn lost(self, dim: usize, has_periods: bool) -> f64 {
         let moved_to =
             |coordinate: f64| f64::from(moved_by_rounding(self.norm_of_equal(dim, coordinate)));
@@ -116,7 +116,8 @@ impl Formula {
 #[derive(Clone, Debug)]
 pub(crate) struct CostFormula {
     pub(crate) formula: Formula,
-    /// Half periods in units, infinite for coordinates without one; empty where none matters.
+    /// Half periods in multiples of the frame's unit, infinite for coordinates without a period;
+    /// empty if no period matters.
     pub(crate) halves: Vec<f32>,
     /// Scale from a squared length to a squared half-chord; 0 where costs are no arcs.
     pub(crate) curvature: f32,

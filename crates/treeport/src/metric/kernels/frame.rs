@@ -1,4 +1,4 @@
-//! Coordinates in single precision: relative to a center, in units of a power of two.
+//! Coordinates in single precision: relative to a center, in multiples of a power of two, the unit.
 //!
 //! A vector x becomes (x − center) / unit. Rounding to single precision is the last step, and the
 //! only one that loses more than double precision does: [`moved_by_rounding`] bounds the error of
@@ -15,12 +15,14 @@ pub(crate) struct Frame {
     pub(crate) center: Vec<f64>,
     /// A power of two.
     pub(crate) unit: f64,
-    /// Half periods in units, infinite for coordinates without; `None` where none has one.
+    /// Half periods in multiples of `unit`, infinite for coordinates without a period; `None` if no
+    /// coordinate has a period.
     pub(crate) halves: Option<Vec<f32>>,
 }
 
 impl Frame {
-    /// Creates a frame centered at the mean of some vectors, within 2 units of it.
+    /// Creates a frame centered at the mean of the given vectors, in which none of their
+    /// coordinates exceeds 2.
     pub(crate) fn around<'a>(
         dim: usize,
         vectors: impl Iterator<Item = &'a [f64]> + Clone,
@@ -56,7 +58,7 @@ impl Frame {
     }
 }
 
-/// Converts half periods to units.
+/// Converts half periods to multiples of `unit`.
 pub(super) fn in_units(halves: &[f64], unit: f64) -> Vec<f32> {
     halves.iter().map(|half| (half / unit) as f32).collect()
 }
@@ -68,7 +70,7 @@ pub(super) fn moved_by_periods(norm: Norm, halves: &[f32]) -> f32 {
     moved_by_rounding(norm_of(norm, &finite))
 }
 
-/// Computes the mean of some vectors; 0 along coordinates with a period.
+/// Computes the mean of the given vectors; 0 along coordinates with a period.
 pub(crate) fn center<'a>(
     dim: usize,
     vectors: impl Iterator<Item = &'a [f64]> + Clone,

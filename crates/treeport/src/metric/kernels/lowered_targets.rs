@@ -1,10 +1,10 @@
 //! Lower bounds of distances, in single precision, from a few points (the origins) to some of many
 //! (the targets).
 //!
-//! The targets are laid out once, relative to a center and in units. The origins are laid out for
-//! every query, sixteen side by side, so that one coordinate of a target meets sixteen origins at
-//! once. A distance depends on its two points and on the layout of all targets alone: it has the
-//! same bits in every query.
+//! The targets are laid out once, relative to a center, in multiples of a unit. The origins are
+//! laid out for every query, sixteen side by side, so that one coordinate of a target meets sixteen
+//! origins at once. A distance depends on its two points and on the layout of all targets alone: it
+//! has the same bits in every query.
 //!
 //! Squared Euclidean norms of many coordinates come from inner products, √(‖x‖² + ‖y‖² − 2⟨x, y⟩),
 //! with squared norms lowered by [`product_roundings`] to cover their error. In few coordinates,
@@ -30,7 +30,8 @@ const MOST_MOVED: f64 = 1e-4;
 /// Largest share of a typical squared distance that products may lose.
 const MOST_LOST: f64 = 1e-3;
 
-/// Largest length of a vector in units: squares of longer ones may leave the range.
+/// Largest length of a vector, in multiples of the frame's unit: squares of longer vectors may
+/// overflow.
 const MOST_LENGTH: f64 = 1e15;
 
 /// Layout of the targets.
@@ -48,7 +49,7 @@ pub(crate) struct LoweredTargets {
     moved: f32,
 }
 
-/// Corrections of the distances of some points.
+/// Corrections of the distances of each point of a layout.
 #[derive(Clone, Debug, Default)]
 struct Ends {
     /// Squared norms, lowered by the error of products; empty where products are not used.
@@ -69,8 +70,8 @@ pub(crate) struct LoweredOrigins {
 }
 
 impl LoweredTargets {
-    /// Lays out these points of a metric for distances in units of `unit`, a power of two that is
-    /// about a typical distance. Returns `None` where the metric is not a norm of differences,
+    /// Lays out these points of a metric for distances in multiples of `unit`, a power of two that
+    /// is about a typical distance. Returns `None` where the metric is not a norm of differences,
     /// where rounding would move points too far, or where there is too little memory.
     pub(crate) fn new(metric: &GroundMetric, targets: &[u32], unit: f64) -> Option<Self> {
         let Source::Points(points) = &metric.shared.source else { return None };
@@ -159,14 +160,14 @@ impl LoweredTargets {
         }
     }
 
-    /// Appends the distances from all origins to each of some targets, target by target.
+    /// Appends the distances from all origins to each of the given targets, target by target.
     pub(crate) fn distances(&self, origins: &LoweredOrigins, targets: &[u32], out: &mut Vec<f32>) {
         let (first, count) = (out.len(), origins.count);
         out.resize(first + targets.len() * count, 0.0);
         self.write_rows(origins, targets, count, &mut out[first..]);
     }
 
-    /// Writes the distances from all origins to some targets, target by target.
+    /// Writes the distances from all origins to the given targets, target by target.
     pub(crate) fn write_rows(
         &self,
         origins: &LoweredOrigins,
@@ -289,7 +290,7 @@ mod tests {
         PointMetric::Cosine,
     ];
 
-    /// Computes distances from some points to some targets, target by target.
+    /// Computes the distances from the given points to the given targets, target by target.
     fn lowered(
         laid_out: &LoweredTargets,
         metric: &GroundMetric,

@@ -210,7 +210,7 @@ pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
     }
 }
 
-/// Copies some vectors, minus the mean.
+/// Copies the chosen vectors, minus the mean.
 fn gather(points: &Points, chosen: &[usize], mean: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(chosen.len() * mean.len());
     for &i in chosen {

@@ -15,7 +15,8 @@ pub(super) const ABREAST: usize = 4;
 /// Largest number of terms of a partial sum.
 pub(super) const TERMS: usize = 256;
 
-/// Distances of eight points to some others; negative where too few digits are left.
+/// Distances from [`LANES`] points to each of [`ABREAST`] others; negative where too few digits are
+/// left.
 pub(super) type Tile = [[f64; LANES]; ABREAST];
 
 /// Returns [`ABREAST`] vectors: the first `count`, padded with the last.

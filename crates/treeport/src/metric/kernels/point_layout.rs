@@ -25,7 +25,7 @@ const MOST: usize = 1 << 16;
 /// Smallest number of points to lay out; fewer leave too many lanes empty.
 const FEWEST: usize = 4;
 
-/// Layout of some points; its memory is reused for the next ones.
+/// Layout of a list of points; its memory is reused for the next ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PointLayout {
     points: Vec<u32>,
@@ -42,7 +42,7 @@ pub(crate) struct PointLayout {
     known: KnownDistances,
 }
 
-/// Position of a [`Tile`]: a panel and some columns.
+/// Position of a [`Tile`]: a panel and a range of columns.
 struct TilePlace<'a> {
     panel: usize,
     /// Index in the block of the first column, and the points of all columns.
@@ -106,8 +106,9 @@ impl PointLayout {
         self.known.clear();
     }
 
-    /// Writes the distances from some of the points `from` to others, in row-major order. Both
-    /// `from` and `rows` increase. Where another way is faster it writes nothing and returns false.
+    /// Writes the distances from `rows`, which are among the points `from`, to `cols`, in row-major
+    /// order. Both `from` and `rows` increase. Writes nothing and returns false where another way
+    /// is faster.
     pub(crate) fn block(
         &mut self,
         points: &Points,
@@ -162,7 +163,8 @@ impl PointLayout {
         self.known = known;
     }
 
-    /// Calls `take` with the distances from every panel to some points, a few points at a time.
+    /// Calls `take` with the distances from every panel to the given points, a few points at a
+    /// time.
     fn tiles(
         &mut self,
         points: &Points,

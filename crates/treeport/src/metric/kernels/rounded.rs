@@ -25,7 +25,7 @@ const MOST_MOVED_SHARE: f64 = 3e-5;
 /// below which the own center is used: a product loses a share of the squared norms.
 const CLOSE: f64 = 0.25;
 
-/// Vectors relative to a center, in units and single precision.
+/// Vectors relative to a center, in multiples of a unit, in single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionVectors {
     pub(crate) coordinates: Vec<f32>,
@@ -38,8 +38,8 @@ pub(crate) struct SinglePrecisionVectors {
 /// Row and column vectors relative to one center and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
-    /// Half periods in units: infinite for coordinates without a period, `None` if no period
-    /// affects these vectors. The error of rounded half periods is part of the vectors' own.
+    /// Half periods in multiples of `unit`: infinite for coordinates without a period, `None` if no
+    /// period affects these vectors. The error of rounded half periods is part of the vectors' own.
     pub(crate) halves: Option<Vec<f32>>,
     pub(crate) rows: SinglePrecisionVectors,
     pub(crate) cols: SinglePrecisionVectors,
@@ -106,7 +106,7 @@ impl SinglePrecisionPair {
     }
 }
 
-/// Rounds some vectors.
+/// Rounds the chosen vectors.
 fn round_all(points: &Points, chosen: impl Iterator<Item = usize>, frame: &Frame, out: &mut [f32]) {
     for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
         frame.round(points.vector(i), out);
@@ -121,7 +121,7 @@ impl SinglePrecisionVectors {
         Self { coordinates, norms, moved }
     }
 
-    /// Copies some of the vectors.
+    /// Copies the chosen vectors.
     fn some(&self, dim: usize, chosen: &[usize]) -> Self {
         let mut coordinates = Vec::with_capacity(chosen.len() * dim);
         for &i in chosen {
@@ -131,7 +131,7 @@ impl SinglePrecisionVectors {
         Self { coordinates, norms, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
     }
 
-    /// Copies some of the vectors relative to their own center; errors of both steps add up.
+    /// Copies the chosen vectors relative to their own center; errors of both steps add up.
     fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], center: &[f32]) -> Self {
         let mut out = vec![0.0; chosen.len() * dim];
         for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
@@ -147,7 +147,7 @@ impl SinglePrecisionVectors {
     }
 }
 
-/// Copy of all points relative to a center, in units and single precision.
+/// Copy of all points relative to a center, in multiples of `unit`, in single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionCopy {
     unit: f64,
@@ -172,8 +172,8 @@ impl SinglePrecisionCopy {
         Some(Self { unit: frame.unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
-    /// Copies some of all points, relative to their own center if they are close together. Returns
-    /// `None` if their rounding error exceeds [`MOST_MOVED_SHARE`].
+    /// Copies the vectors of `rows` and `cols`, relative to their own center if they are close
+    /// together. Returns `None` if their rounding error exceeds [`MOST_MOVED_SHARE`].
     fn pair(
         &self,
         dim: usize,

@@ -14,11 +14,11 @@ use crate::numeric::rounding::{
 use crate::numeric::scale::of_largest;
 use crate::numeric::wide_registers::for_wide_registers;
 
-/// Largest lowered distance, in units.
+/// Largest lowered distance, in multiples of its unit.
 pub(crate) const FAR: f32 = 1e30;
 
-/// Converts a distance to units and lowers it by two roundings: that of the conversion, and one for
-/// other ways of computing the distance.
+/// Converts a distance to a multiple of `unit` and lowers it by two roundings: that of the
+/// conversion, and one for other ways of computing the distance.
 pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
     let low = (distance * ((1.0 - single(2)) / unit)) as f32;
     if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
@@ -37,7 +37,7 @@ pub(crate) struct LoweredDistances {
     cols: Vec<LossOfPoint>,
 }
 
-/// Loss of the distances of a point, in units.
+/// Loss of the distances of a point, in multiples of the unit of the distances.
 #[derive(Clone, Copy, Debug, Default)]
 struct LossOfPoint {
     /// Upper bound of the rounding error of the point.
@@ -156,7 +156,8 @@ impl LoweredTable {
         self.unit
     }
 
-    /// Returns the distances from a point to some others, in units of `unit`, a power of two.
+    /// Returns the distances from a point to the given others, in multiples of `unit`, a power of
+    /// two.
     pub(crate) fn distances_from(
         &self,
         i: usize,

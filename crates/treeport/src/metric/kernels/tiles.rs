@@ -21,7 +21,8 @@ pub(super) const ABREAST: usize = 8;
 /// Limit below which a lowered distance becomes 0.
 const LEAST: f32 = LEAST_DISTANCE as f32;
 
-/// Conversion from the length of a difference, in units, to a distance in units of the caller.
+/// Conversion from the length of a difference, in multiples of the frame's unit, to a distance in
+/// multiples of the caller's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conversion {
     /// Scale of the result, a power of two.
@@ -29,7 +30,7 @@ pub(crate) struct Conversion {
     pub(super) squared: bool,
 }
 
-/// Distances from sixteen origins to some targets.
+/// Distances from sixteen origins to consecutive targets.
 pub(super) type Tile = [[f32; LANES]; ABREAST];
 
 /// Corrections of a target.

@@ -177,7 +177,7 @@ pub(crate) fn signed_difference(x: f64, y: f64, half: f64) -> f64 {
     if apart < direct.abs() { -apart.copysign(direct) } else { direct }
 }
 
-/// Returns the least and the largest coordinate of some points along every axis.
+/// Returns the least and the largest coordinate of the given points along every axis.
 pub(crate) fn bounding_box<'a>(
     dim: usize,
     points: impl Iterator<Item = &'a [f64]>,

@@ -103,7 +103,7 @@ impl Points {
         self.halves.as_deref()
     }
 
-    /// Returns the half periods that affect distances between some of the points, or `None`.
+    /// Returns the half periods that affect distances among the given points, or `None`.
     pub(crate) fn halves_among(&self, some: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
         period::relevant_halves(self.halves()?, some.map(|i| self.vector(i)))
     }

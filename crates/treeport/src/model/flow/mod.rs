@@ -72,7 +72,7 @@ pub fn pairs(
     })
 }
 
-/// Distances from one point to some others, written to a slice.
+/// Function that writes the distances from a point to the given points into a slice.
 pub(crate) trait DistancesFrom: Fn(usize, &[u32], &mut [f64]) {}
 impl<F: Fn(usize, &[u32], &mut [f64])> DistancesFrom for F {}
 

@@ -5,11 +5,12 @@
 //! from the candidates of the device.
 //!
 //! # Requirements for a device
-//! - A cost is a sum over coordinates in their order, of squares or absolute differences of numbers
-//!   in single precision, or the largest of them; a fused multiply-add, or two roundings. A root is
-//!   rounded once. So the rounding error of a cost is at most that of the processor.
-//! - `limit` is at most cost + price + noise of every sink that is not listed, both rounded
-//!   likewise.
+//! - A cost is computed in single precision from the differences along the coordinates: the sum of
+//!   their squares or of their absolute values, in the order of the coordinates, or the largest
+//!   absolute value. A square is added with one rounding (a fused multiply-add) or with two; a root
+//!   is rounded once. So the rounding error of a cost is at most that of the processor.
+//! - `limit` is at most the computed cost + price + noise of every sink that is not listed. Each of
+//!   the two sums is rounded once.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub trait Device: Debug + Send + Sync {
     /// Frees points, which no later search uses.
     fn forget(&self, number: usize);
 
-    /// Finds the points of least cost + price for some others; `None` if the device has failed.
+    /// Finds the points of least cost + price for the points of the search; `None` if the device
+    /// has failed.
     fn nearest(&self, search: &DeviceSearch<'_>) -> Option<DeviceFound>;
 
     /// Returns whether the device searches however few pairs there are, as in tests of devices.

@@ -13,7 +13,7 @@ use crate::metric::kernels::frame::Frame;
 /// Largest number of coordinates for which bounding boxes rule out most points.
 pub(super) const MOST_BOXED: usize = 8;
 
-/// Largest coordinate, in units; those of far points are lowered to it.
+/// Largest absolute coordinate in single precision, to which those of far points are clamped.
 const LARGEST: f32 = 2.0;
 
 /// Node of the tree over blocks; a leaf has no children.
@@ -42,7 +42,7 @@ pub(super) struct KdPoints {
 }
 
 impl KdPoints {
-    /// Lays out some points of a metric, in this order.
+    /// Lays out the given points of a metric, in their order.
     pub(super) fn new(
         frame: &Frame,
         formula: &CostFormula,
@@ -60,7 +60,7 @@ impl KdPoints {
         Self::of_rounded(formula.clone(), dim, rounded)
     }
 
-    /// Lays out some of these points.
+    /// Lays out the given points of this layout.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
         Self::of_rounded(self.formula.clone(), self.dim, rows.copied().collect())
@@ -144,7 +144,7 @@ impl KdPoints {
     }
 }
 
-/// Returns the order of some points of a metric in a k-d tree: neighbors follow each other.
+/// Returns the order of the given points of a metric in a k-d tree: neighbors follow each other.
 pub(in crate::solve) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
     let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
     order_of(points.len(), dim, |place| &vectors[points[place as usize] * dim..][..dim])

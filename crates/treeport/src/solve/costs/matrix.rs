@@ -61,17 +61,17 @@ pub(super) struct MatrixCosts<'a> {
     entries: Entries<'a>,
     sinks: usize,
     unit: f64,
-    /// Upper bound of all costs in single precision, in units.
+    /// Upper bound of all costs in single precision, in multiples of `unit`.
     largest: f64,
     /// Upper bound of all costs.
     most: f64,
-    /// Costs in units, none above [`LARGEST`], in rows padded to whole blocks.
+    /// Costs in multiples of `unit`, none above [`LARGEST`], in rows padded to whole blocks.
     single: Vec<f32>,
     /// Least cost of every block, row by row.
     least: Vec<f32>,
 }
 
-/// Entries of a matrix between some rows and columns.
+/// Entries of a matrix between selected rows and columns.
 struct Entries<'a> {
     view: &'a MatrixView<'a>,
     /// Rows and columns, or columns and rows if the matrix is transposed.
@@ -79,7 +79,7 @@ struct Entries<'a> {
     transposed: bool,
 }
 
-/// Largest cost in units.
+/// Largest cost in single precision.
 const LARGEST: f64 = 2.0;
 
 /// Upper limit of a cost, as a multiple of a usual one.
@@ -102,9 +102,9 @@ const WIDE: f32 = 0.5;
 const FIRST: usize = 2;
 
 impl<'a> MatrixCosts<'a> {
-    /// Copies the costs from some sources to some sinks, which are columns and rows if the matrix
-    /// is `transposed`; returns them with the indices of their sources and sinks in the sides, or
-    /// `None` where single precision has no unit for them.
+    /// Copies the costs from the given sources to the given sinks, which are columns and rows if
+    /// the matrix is `transposed`; returns them with the indices of their sources and sinks in the
+    /// sides, or `None` where single precision has no unit for them.
     ///
     /// # Errors
     /// No memory; a cost that is negative or not finite; `Canceled`.
@@ -151,8 +151,8 @@ impl<'a> MatrixCosts<'a> {
         Self { entries, sinks, unit, largest, most, single, least }
     }
 
-    /// Returns the costs from some sources to some sinks; from those sinks to those sources if they
-    /// are turned `back`.
+    /// Returns the costs from the given sources to the given sinks, or with `back` from these sinks
+    /// to these sources.
     fn part(&self, sources: &[u32], sinks: &[u32], back: bool) -> Self {
         let Entries { view, sides, transposed } = &self.entries;
         let some = |side: usize, places: &[u32]| -> Vec<usize> {
@@ -235,7 +235,7 @@ impl<'a> MatrixCosts<'a> {
     }
 }
 
-/// Returns some of `count` sources or sinks.
+/// Returns the indices of at most [`LANDMARKS`] of `count` sources or sinks, evenly spaced.
 fn landmarks(count: usize) -> Vec<usize> {
     (0..LANDMARKS.min(count)).map(|at| at * count / LANDMARKS.min(count)).collect()
 }
@@ -339,8 +339,8 @@ for_wide_registers! {
 }
 
 impl Entries<'_> {
-    /// Puts sources and sinks into the order of a k-d tree over their costs to some others, none
-    /// above `most`; returns their former places.
+    /// Puts sources and sinks into the order of a k-d tree over their costs to the landmarks of the
+    /// other side, none above `most`; returns their former positions.
     fn order(&mut self, most: f64) -> [Vec<u32>; 2] {
         let sizes = self.sides.each_ref().map(Vec::len);
         let places = [0, 1].map(|side: usize| {
@@ -454,7 +454,8 @@ impl Entries<'_> {
     }
 }
 
-/// Returns one of `count` places, spread evenly and without a common divisor with any period.
+/// Returns an index below `count`; the indices of consecutive `at` are spread evenly and share no
+/// period with the data.
 fn probe(at: usize, count: usize) -> usize {
     let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     (mixed as usize * count) >> 32

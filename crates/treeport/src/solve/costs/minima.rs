@@ -5,7 +5,7 @@ use super::{CostSource, Prices, Query, SinglePrecision};
 use crate::error::{Error, Result};
 use crate::numeric::rounding::double;
 
-/// Least cost + price of some sources, with the arcs below their limits.
+/// Least cost + price of the requested sources, with the arcs below their limits.
 pub(in crate::solve) struct Minima {
     /// Least cost + price of every source, or slightly less above its limit; infinite where it was
     /// not requested.
@@ -61,7 +61,7 @@ struct SingleSums {
     precision: SinglePrecision,
     /// Difference of the prices from those in single precision, in the unit of the problem.
     offset: f64,
-    /// Largest absolute price, in units.
+    /// Largest absolute price, in multiples of the unit of `precision`.
     largest: f64,
 }
 
@@ -96,8 +96,8 @@ impl SingleSums {
 /// to their median.
 const FAR: f64 = 64.0;
 
-/// Computes the least cost + price of some sources, and finds the arcs below their limits. Minima
-/// above the limits need not be known exactly.
+/// Computes the least cost + price of the given sources, and finds the arcs below their limits.
+/// Minima above the limits need not be known exactly.
 ///
 /// A sink that is not among the candidates has a sum above the limit of the search, up to the error
 /// of single precision; candidates are computed in double precision. Where that does not suffice,

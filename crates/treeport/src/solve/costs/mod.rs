@@ -7,10 +7,10 @@
 //! | [`DeviceCosts`] | the metric | a device, where that is faster |
 //! | [`WithSpares`] | another source, and costs of unmoved mass | that source, a spare row and column |
 //!
-//! Engines query single costs in double precision, and in single precision the sinks of least
-//! cost + price of some sources, with a lower bound for all others and a bound of the rounding
-//! error ([`SinglePrecision`]). So an engine proves its result ([`minima`]) for any kind of costs.
-//! A new source takes one file and one arm of [`cost_source`].
+//! An engine queries costs one by one in double precision. In single precision it queries the sinks
+//! of least cost + price of each source, with a lower bound for all other sinks and a bound of the
+//! rounding error ([`SinglePrecision`]). From these an engine proves its result ([`minima`]) for
+//! any kind of costs. A new source takes one file and one arm of [`cost_source`].
 
 mod candidates;
 pub(super) mod device;
@@ -45,7 +45,7 @@ use spare::WithSpares;
 
 /// Costs between sources and sinks without a table of all of them.
 ///
-/// Costs in single precision are in units: a cost of 1 there is [`SinglePrecision::unit`].
+/// Costs in single precision are multiples of [`SinglePrecision::unit`].
 pub(super) trait CostSource: Sync {
     /// Returns the numbers of sources and sinks.
     fn sizes(&self) -> [usize; 2];
@@ -53,7 +53,7 @@ pub(super) trait CostSource: Sync {
     /// Computes a cost in double precision.
     fn cost(&self, source: usize, sink: usize) -> f64;
 
-    /// Computes a cost in units, bit for bit as a scan does.
+    /// Computes a cost in single precision, bit for bit as a scan does.
     fn single(&self, source: usize, sink: usize) -> f32;
 
     /// Returns the unit and the error bounds of costs in single precision.
@@ -78,7 +78,7 @@ pub(super) trait CostSource: Sync {
     /// Updates the lower bounds that are kept with prices.
     fn refresh(&self, _prices: &mut Prices) {}
 
-    /// Finds the sinks of least cost + price of some sources.
+    /// Finds the sinks of least cost + price of the given sources.
     fn candidates(&self, rows: &[u32], query: &Query<'_>) -> Vec<Candidates>;
 
     /// Returns the largest number of sources to search for between two checks for cancellation.
@@ -109,10 +109,10 @@ pub(super) struct Coarser<'a> {
 pub(super) struct SinglePrecision {
     /// Value of a cost of 1 in single precision.
     pub(super) unit: f64,
-    /// Upper bound of all costs in single precision, in units.
+    /// Upper bound of all costs in single precision, in multiples of `unit`.
     pub(super) largest: f64,
-    /// Upper bound of the rounding error of a cost, in units. Costs of far points may be lower than
-    /// that: see [`PointCosts`] and [`MatrixCosts`].
+    /// Upper bound of the rounding error of a cost, in multiples of `unit`. Costs of far points may
+    /// be too low by more than that: see [`PointCosts`] and [`MatrixCosts`].
     pub(super) lost: f64,
     /// Upper bound of all costs in double precision.
     pub(super) most: f64,
@@ -120,13 +120,13 @@ pub(super) struct SinglePrecision {
 
 impl SinglePrecision {
     /// Returns an upper bound of the rounding error of a cost plus a price of at most `price`, in
-    /// units.
+    /// multiples of `unit`.
     pub(super) fn lost_with(&self, price: f64) -> f64 {
         self.lost + single(4) * price
     }
 
-    /// Returns an upper bound of the rounding error of sums of a cost and a price, where the
-    /// largest absolute price is `price` and this sum is `sum`, in units. Far points may have
+    /// Returns an upper bound of the rounding error of the sum `sum` of a cost and a price, where
+    /// the largest absolute price is `price`; all are multiples of `unit`. Far points may have
     /// prices far below all others.
     fn lost_in_sum(&self, sum: f64, price: f64) -> f64 {
         self.lost_with(price.min(sum.abs() + self.largest))
@@ -147,8 +147,8 @@ fn rounded_once(largest: f64) -> f64 {
 }
 
 impl dyn CostSource + '_ {
-    /// Finds the candidates of some sources while `keep_going` returns true; returns whether the scan
-    /// was completed.
+    /// Finds the candidates of the given sources while `keep_going` returns true; returns whether
+    /// the scan was completed.
     pub(super) fn scan(
         &self,
         rows: &[u32],
@@ -237,8 +237,8 @@ pub(super) fn cost_source<'a>(
     Ok(Some(OrderedCosts { costs, places }))
 }
 
-/// Computes the least cost + price over some points for other points; `None` where single precision
-/// does not support the metric. They have the bits of a loop over all pairs.
+/// Computes the least cost + price over all sinks for every source, with the bits of a loop over
+/// all pairs; `None` where single precision does not support the metric.
 ///
 /// # Errors
 /// `Canceled`.

@@ -34,8 +34,9 @@ pub(in crate::solve) fn has_boxes(metric: &GroundMetric) -> bool {
 
 /// Costs between points of a metric.
 ///
-/// A far point is moved to the boundary of the box in which coordinates are at most 2 units. That
-/// shortens its distances, so costs in single precision are still lower bounds.
+/// Coordinates in single precision are relative to a center, in multiples of a unit. They are
+/// clamped to the range from −2 to 2: projection onto a box lengthens no distance, so costs of far
+/// points are still lower bounds.
 pub(super) struct PointCosts<'a> {
     metric: &'a GroundMetric,
     precision: SinglePrecision,
@@ -209,7 +210,7 @@ const FAR: f64 = 0.05;
 /// Ratio of the offset of a far point from the center to that of the others. Where points are at
 /// most 32 times as far, costs keep 18 bits.
 ///
-/// 4,000 points a side, uniform in the plane, one of them at 10⁹: 0.26 s of processor time with
+/// 4,000 points per side, uniform in the plane, one of them at 10⁹: 0.26 s of processor time with
 /// equal masses and 0.41 s with random ones, instead of 3.4 s on a table; without that point 0.14
 /// and 0.32 s.
 const FAR_RATIO: f64 = 32.0;

@@ -1,8 +1,9 @@
-//! Searches for the points of least cost + price: over all blocks, or over the nodes of the k-d
-//! tree whose bounding boxes admit one.
+//! Searches for the points of least cost + price: over all blocks of points, or over those nodes of
+//! the k-d tree whose bounding boxes can contain such a point.
 //!
-//! Along a periodic coordinate the distance to a box is the shorter of two: the direct one to the
-//! nearer side, and the one around the period, to the side nearest to its ends.
+//! Along a periodic coordinate the distance to a box is the shorter of two: the direct distance to
+//! the nearer side, and the distance across the boundary of the period to the side nearest to that
+//! boundary.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
 
@@ -28,8 +29,8 @@ const SELECTING: usize = 48;
 /// Coordinates of blocks that stay in the cache.
 const TILE: usize = 1 << 14;
 
-/// Finds the candidates of some sources by `scan_some`, in parallel where that is faster: a scan
-/// reads `numbers` coordinates for each of `sinks` points.
+/// Finds the candidates of the given sources by `scan_some`, in parallel where that is faster: a
+/// scan reads `numbers` coordinates for each of `sinks` points.
 pub(super) fn in_parallel(
     rows: &[u32],
     (sinks, numbers): (usize, usize),
@@ -47,7 +48,7 @@ pub(super) fn in_parallel(
 }
 
 impl KdPoints {
-    /// Finds the points of `self` of least cost + price for some other points.
+    /// Finds the points of `self` of least cost + price for the given points of `from`.
     pub(super) fn nearest(&self, from: &Self, rows: &[u32], query: &Query<'_>) -> Vec<Candidates> {
         in_parallel(rows, (self.len, self.dim), |rows, found| {
             nearest_of_some(self, from, rows, query, found);
@@ -56,7 +57,7 @@ impl KdPoints {
 }
 
 for_wide_registers! {
-    /// Finds the points of `to` of least cost + price for some points of `from`.
+    /// Finds the points of `to` of least cost + price for the given points of `from`.
     nearest_of_some, nearest_of_some_wide,
     (to: &KdPoints, from: &KdPoints, rows: &[u32], query: &Query<'_>, found: &mut [Candidates]), {
         match (to.formula.formula, to.formula.halves.is_empty()) {

@@ -30,9 +30,10 @@ pub(super) struct WithSpares<'a> {
     costs: Box<dyn CostSource + 'a>,
     spares: SpareCosts,
     precision: SinglePrecision,
-    /// Costs from all sources to the spare sink, in units.
+    /// Costs from all sources to the spare sink, in multiples of the unit of `precision`.
     column: Vec<f32>,
-    /// Costs from the spare source to all sinks, in units, padded to whole blocks.
+    /// Costs from the spare source to all sinks, in multiples of the unit of `precision`, padded to
+    /// whole blocks.
     row: Vec<f32>,
 }
 

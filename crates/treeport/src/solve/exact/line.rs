@@ -143,7 +143,7 @@ impl LineOrder {
         }
     }
 
-    /// Returns the places of both sides by coordinate.
+    /// Sorts the points of each side by coordinate, and returns their indices in the side.
     pub(in crate::solve) fn sorted(
         &mut self,
         line: &Line<'_>,
@@ -280,7 +280,7 @@ impl Sorted<'_> {
         Ok(answer)
     }
 
-    /// Computes Σ supply·u + Σ demand·v, for costs in units of the line.
+    /// Computes Σ supply·u + Σ demand·v, for costs in multiples of the line's unit.
     fn bound(&self, left: &[DoubleDouble], right: &[DoubleDouble]) -> f64 {
         let mass = self.units.quantum();
         let exact =
@@ -313,7 +313,7 @@ impl Sorted<'_> {
 struct Side<'a, P: Iterator<Item = usize>> {
     places: Peekable<P>,
     masses: &'a [i128],
-    /// Mass left at the first place.
+    /// Mass left at the first point.
     rest: i128,
 }
 
@@ -328,7 +328,7 @@ impl<'a, P: Iterator<Item = usize>> Side<'a, P> {
         self.places.peek().copied()
     }
 
-    /// Subtracts mass at the first place; moves on if none is left.
+    /// Subtracts mass at the first point; goes to the next point if none is left.
     fn advance(&mut self, quanta: i128) {
         self.rest -= quanta;
         if self.rest == 0 {

@@ -318,7 +318,7 @@ impl<const W: usize> SmallSimplex<W> {
     }
 }
 
-/// Returns the smallest reduced cost in some rows, with the index of its row.
+/// Returns the smallest reduced cost in the given rows, with the index of its row.
 #[inline(always)]
 fn least_of_rows<const W: usize>(cost: &[[f64; W]], sources: &[f64], sinks: &[f64; W]) -> f64 {
     let mut all = [FAR; LANES];

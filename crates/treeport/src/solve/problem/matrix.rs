@@ -87,7 +87,7 @@ impl<'a> MatrixView<'a> {
         Err(Error::Shape { what: "the cost matrix".into(), expected, found })
     }
 
-    /// Reads and validates the costs between some rows and some columns, row-major.
+    /// Reads and validates the costs between the given rows and columns, row-major.
     pub(in crate::solve) fn read_costs(
         &self,
         left: &[usize],

@@ -285,7 +285,7 @@ fn add(kernel: Kernel, sums: &mut [f64; LANES], others: &[f64; LANES], apart: im
 /// Bound on coordinates below which squares of differences, and sums of squares, are finite.
 const NEAR: f64 = 1e140;
 
-/// Creates the metric of some rows of each set, one set after the other.
+/// Creates the metric of the given rows of each set, one set after the other.
 fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], geometry: &Geometry) -> Result<GroundMetric> {
     let count = sets.iter().map(|(_, used)| used.len()).sum();
     let dim = sets[0].0.columns();

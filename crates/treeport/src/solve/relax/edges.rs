@@ -2,9 +2,9 @@
 //!
 //! A spare node is joined to every point with mass by an edge as long as its penalty. A unit that
 //! leaves its source through the spare node, and one that arrives through it at a sink, have paid
-//! both penalties, which is what it costs to leave the two behind. The spare node has the
-//! difference of the totals. So the engine of balanced problems answers, with its certificate, on a
-//! graph with one node more. Dual values of the points are differences to the spare node.
+//! both penalties, which is the cost of moving neither. The spare node has the difference of the
+//! totals. So the engine of balanced problems answers, with its certificate, on a graph with one
+//! node more. Dual values of the points are differences to the spare node.
 //!
 //! Mass may also pass a point on its way to the spare node. With one penalty for all points that
 //! costs no less than to leave it behind at once, and so it does if no penalty exceeds another by

@@ -6,7 +6,7 @@
 //!
 //! # What was tried
 //! Two heaps, from one to the other of which kinks move one by one: as fast where masses are equal,
-//! and at 100,000 random masses a side 1.4 to 6.7 s for a penalty: kinks are split, and all parts
+//! and at 100,000 random masses per side 1.4 to 6.7 s for a penalty: kinks are split, and all parts
 //! stay near the maximum.
 
 use crate::numeric::double_double::DoubleDouble;

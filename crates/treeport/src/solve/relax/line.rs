@@ -10,9 +10,10 @@
 //! far. From right to left, f at a point is the value nearest to the maximum of F there that the
 //! next point allows.
 //!
-//! Complementary slackness with f bounds what each point moves, and the directions of the flows
-//! between neighbors. One pass to the right finds the range of every flow, one to the left takes
-//! flows in them. The monotone plan of the masses that move is optimal, as in balanced problems.
+//! Complementary slackness with f bounds the mass that each point moves, and the directions of the
+//! flows between neighbors. One pass to the right finds the range of every flow, one to the left
+//! takes flows in them. The monotone plan of the masses that move is optimal, as in balanced
+//! problems.
 //!
 //! **A mass m.** The cost of a mass is convex, and piecewise linear; its slope is 2λ. Plans at a low
 //! and at a high λ move less and more than m. At the slope of the chord between them either no plan
@@ -22,7 +23,7 @@
 //! Kinks have twice the digits of `f64`, and an answer is proved by its plan and its dual values.
 //!
 //! # What was tried
-//! The auction of points with more coordinates: 5,000 points a side take 0.23 s where this takes
+//! The auction of points with more coordinates: 5,000 points per side take 0.23 s where this takes
 //! 0.02 s, and where penalties exceed all costs it has no certificate and the table takes 2.6 s. A
 //! mass takes a dozen or more penalties here, 0.2 to 0.3 s, and 0.1 s there: see
 //! [`route`](crate::solve::route).
@@ -44,7 +45,7 @@ use crate::solve::exact::{KeepGoing, check_canceled, is_proof, is_settled};
 use crate::solve::route::Engine;
 use crate::solve::sides::Sides;
 
-/// A source (side 0) or a sink (side 1) with its place in its side.
+/// A source (side 0) or a sink (side 1) with its position in that side.
 #[derive(Clone, Copy)]
 struct End {
     at: f64,
@@ -52,7 +53,8 @@ struct End {
     place: usize,
 }
 
-/// A problem on a line in units of [`unit`](Self::unit), with its points from left to right.
+/// A problem on a line, with distances in multiples of [`unit`](Self::unit), and with its points
+/// from left to right.
 struct OnLine<'a> {
     sides: &'a Sides,
     units: &'a Units,
@@ -74,7 +76,8 @@ struct Optimum {
     total: i128,
 }
 
-/// Distances that count as equal, in units: far above the rounding of a million sums.
+/// Difference below which distances are equal, in multiples of [`OnLine::unit`]: far above the
+/// rounding of a million sums.
 const EQUAL: f64 = 1e-23;
 
 /// Points between two checks for cancellation: some milliseconds.
@@ -182,7 +185,7 @@ impl OnLine<'_> {
         [&self.units.supply, &self.units.demand][end.side][end.place]
     }
 
-    /// Returns the distance from one end to the next, in units.
+    /// Returns the distance from one end to the next, in multiples of `unit`.
     fn way(&self, k: usize) -> DoubleDouble {
         let [from, to] = [k, k + 1].map(|k| self.ends[k].at / self.unit);
         DoubleDouble::sum(to, -from)
@@ -328,7 +331,7 @@ impl OnLine<'_> {
         moved
     }
 
-    /// Computes the cost of the flows between neighbors, in units.
+    /// Computes the cost of the flows between neighbors, for distances in multiples of `unit`.
     fn cost_of(&self, moved: &[i128]) -> f64 {
         let (mut flow, mut cost) = (0i128, DoubleDouble::default());
         for (k, moved) in moved.iter().enumerate().take(self.ends.len() - 1) {

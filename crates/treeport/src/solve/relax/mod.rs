@@ -242,7 +242,7 @@ struct RelaxedTable<'a> {
 const SPARE: usize = usize::MAX;
 
 impl RelaxedTable<'_> {
-    /// Replaces the costs of the table by those between some rows and columns, with spare ones
+    /// Replaces the costs of the table by those between the given rows and columns, with spare ones
     /// last; the workspace keeps the original costs.
     fn set_costs(
         &mut self,

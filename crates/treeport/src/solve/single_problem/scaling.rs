@@ -86,8 +86,8 @@ for_wide_registers! {
 
 for_wide_registers! {
     /// Multiplies the scalings into a kernel and squares it, which halves ε, and computes its
-    /// column sums. The scalings are shares of the masses, so that what is squared is near 1 where
-    /// mass moves.
+    /// column sums. The scalings are shares of the masses, so that the squared entries are near 1
+    /// where mass moves.
     square_kernel, square_kernel_wide, (factors: (&[f32], &[f32]), kernel: &mut [f32], sums: &mut [f32]), {
         let (x, y) = factors;
         sums.fill(TINY);
@@ -105,7 +105,7 @@ for_wide_registers! {
 /// Rows that a pass reads together: additions to one sum wait for each other, several sums overlap.
 const TOGETHER: usize = 8;
 
-/// Computes the scalings of some sources from those of the targets; adds column sums.
+/// Computes the scalings of the given sources from those of the targets; adds column sums.
 #[inline(always)]
 fn pass_some<const ROWS: usize>(
     kernel: &[f32],

@@ -13,7 +13,7 @@
 //!
 //! # Complexity
 //! O(arcs scanned · log) for a path. After an auction that is 10 to 100 times all arcs for all
-//! paths together, at 5,000 points a side of equal masses. Masses that differ are split, and take
+//! paths together, at 5,000 points per side of equal masses. Masses that differ are split, and take
 //! many more: the simplex solves those.
 
 use std::cmp::Reverse;

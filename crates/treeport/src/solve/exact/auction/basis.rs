@@ -5,9 +5,9 @@ use crate::tools::disjoint_sets::DisjointSets;
 /// Flow of an arc: source, sink, and mass in quanta.
 pub(super) type Flow = (u32, u32, i128);
 
-/// Computes flows of exactly these masses, with equal totals, that follow a plan as far as
-/// possible. The rest goes along `lists`, and then from the first source with supply left to the
-/// first sink with demand left.
+/// Computes flows that move all supply to all demand; their totals are equal. Flows follow the plan
+/// as far as possible. Mass that is left follows `lists`, and then goes from the first source with
+/// supply left to the first sink with demand left.
 pub(super) fn settle(
     [mut supply, mut demand]: [Vec<i128>; 2],
     plan: impl Iterator<Item = (u32, u32, i128)>,

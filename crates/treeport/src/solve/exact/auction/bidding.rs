@@ -28,13 +28,14 @@
 //! 5 to 15 for every source, over all ε.
 //!
 //! # What was tried
-//! 5,000 points a side, uniform in the plane, shifted there, and clusters in R⁵⁰; scans a source.
+//! Figures are scans per source, for 5,000 points per side: uniform in the plane, the same with one
+//! side shifted, and clusters in R⁵⁰.
 //! - *Bids that raise prices at once* (as in assignment problems, with a price for every piece of
-//!   mass): hundreds of bids a source where masses differ, because tiny pieces raise prices only
+//!   mass): hundreds of bids per source where masses differ, because tiny pieces raise prices only
 //!   for themselves.
 //! - *Lists without noise*: 14 scans instead of 8 where one side is shifted.
-//! - *Lists of 16 or 24 instead of 32*: 7.3 and 5.5 scans instead of 4.4, uniform; 48: 3.8, and
-//!   more arcs for the simplex to price.
+//! - *Lists of 16 or 24 instead of 32*: 7.3 and 5.5 scans instead of 4.4 for uniform points; 3.8
+//!   with lists of 48, and more arcs for the simplex to price.
 //! - *ε to a tenth or to 0.4 each time instead of a fifth*: more bids or more scans, and no time
 //!   saved.
 //! - *First-in, first-out* instead of the last evicted source bidding first: no difference.
@@ -239,7 +240,7 @@ impl<'a> Auction<'a> {
         coarse.count() * 10 <= ways.len()
     }
 
-    /// Scans all sinks for some sources and replaces their lists; false if work was canceled.
+    /// Scans all sinks for the given sources and replaces their lists; false if work was canceled.
     fn scan(&mut self, rows: &[u32], noise: f32, keep_going: &dyn Fn() -> bool) -> bool {
         // Stale minima of prices are valid bounds, too, and updating them takes time.
         if rows.len() * 8 * LISTED > self.demand.len() {

@@ -11,22 +11,22 @@
 //! compared with those of far ones are hard to raise later. Far points whose ε is low enough keep
 //! their mass ([`raise_floors`](Auction::raise_floors)).
 //!
-//! 3,000 points a side, a third of them spread a thousand times as far as the others; ratio of
+//! 3,000 points per side, a third of them spread a thousand times as far as the others; ratio of
 //! processor time to that without a mixture, before and now: 8.3 and 1.6 in the plane with equal
 //! masses, 9.8 and 1.6 with random ones, 2.9 and 1.4 in R³⁰. A source of small scale scanned 17
 //! times at ε of the large scale, and scans 3 times now.
 //!
 //! # What was tried
-//! 5,000 points a side; scans a source over all ε.
-//! - *Initial ε at a fixed share of the mean cost to a representative, however far mass moves*: 15
-//!   scans instead of 12 where one side is shifted.
-//! - *The mean of eight points instead of one of them*: 7 scans instead of 6, uniform, where mass
-//!   moves less far than that; no difference where one side is shifted; 5 to 6 instead of 9 in
-//!   clusters, but 6 instead of 4 at 1,000 points.
-//! - *One point for every four or sixteen*: 9 scans instead of 6, uniform.
+//! Figures are scans per source over all ε, for 5,000 points per side.
+//! - *Initial ε at a fixed share of the mean cost to a representative, regardless of how far mass
+//!   moves*: 15 scans instead of 12 where one side is shifted.
+//! - *The mean of eight points instead of one of them*: 7 scans instead of 6 for uniform points,
+//!   where mass moves less far than a group is wide; no difference where one side is shifted; 5 to
+//!   6 instead of 9 for clusters, but 6 instead of 4 at 1,000 points.
+//! - *One point for every four or sixteen*: 9 scans instead of 6 for uniform points.
 //!
 //! The mixture above:
-//! - *2 % of the mass unplaced on coarser levels*, as without a mixture: 60 scans and 700 bids a
+//! - *2 % of the mass unplaced on coarser levels*, as without a mixture: 60 scans and 700 bids per
 //!   source on the last level, where the prices of all near points rise in small steps until they
 //!   are right compared with those of far points.
 //! - *An ε for each source in proportion to its neighbors' distances on every level* was not tried:
@@ -161,7 +161,7 @@ impl Level<'_> {
         Opening { prices, epsilon, floors }
     }
 
-    /// Computes the mean cost of some pairs.
+    /// Computes the mean cost of [`PROBES`] sampled pairs.
     fn mean_cost(self) -> f32 {
         let [n, m] = self.costs.sizes();
         let cost = |k: usize| self.costs.single(k * 7919 % n, k * 104_729 % m);
@@ -191,14 +191,14 @@ pub(super) fn mean_way(costs: &dyn CostSource, plan: impl Iterator<Item = Share>
     if placed > 0.0 { (spent / placed) as f32 } else { 0.0 }
 }
 
-/// Computes the mean cost per unit of mass of the cheapest four fifths of a plan; what moves at no
-/// cost does not count. Returns 0 if nothing else moves.
+/// Computes the mean cost per unit of mass over the cheapest four fifths of the mass that moves at
+/// a positive cost. Returns 0 if no mass does.
 fn near_way(costs: &dyn CostSource, plan: impl Iterator<Item = Share>) -> f32 {
     let with_cost = |(i, j, mass): Share| (costs.single(i as usize, j as usize), mass as f64);
     near_mean(plan.map(with_cost).filter(|way| way.0 > 0.0).collect())
 }
 
-/// Computes the same for every [`RUN`] of sources that follow each other.
+/// Computes [`near_way`] for every [`RUN`] consecutive sources.
 pub(super) fn near_ways(costs: &dyn CostSource, plan: impl Iterator<Item = Share>) -> Vec<f32> {
     let mut runs = vec![Vec::new(); costs.sizes()[0].div_ceil(RUN)];
     for (i, j, mass) in plan {

@@ -20,7 +20,7 @@
 //! begins within [`phases::SIMPLEX_BEGINS`] of the optimum; a pivot takes O(cycle + smaller side).
 //!
 //! # What was tried
-//! 5,000 points a side.
+//! Figures are for 5,000 points per side, unless stated otherwise.
 //! - *Beginning the simplex earlier or later*: at an ε of 1 % of the mean cost twice as many pivots
 //!   and up to 25 rounds where one side is shifted, at 0.05 % half as many pivots and as much time.
 //! - *The auction's plan unchanged, with one flow inserted after the other*, instead of without its
@@ -28,20 +28,21 @@
 //! - *Fused multiply-add* in the scans: no time saved.
 //!
 //! Equal masses, processor time of one thread on a busy machine:
-//! - *Paths for costs that are not lengths*, too, at 1,600 points a side: two thirds to three
+//! - *Paths for costs that are not lengths*, too, at 1,600 points per side: two thirds to three
 //!   quarters of the time uniform with squares, up to 1.7 times as much where one side is shifted
 //!   with Manhattan and Chebyshev costs, and uniform with cosines: many sinks are equally good to
 //!   the last digit, and an ε as low as paths need takes many scans.
 //! - *The simplex as the last step*, here too: 200 to 630 ms where one side is shifted, 24,000 to
 //!   67,000 pivots, at any ε from 0.2 % to 0.001 % of the mean cost, because most pivots determine
 //!   dual values of arcs without flow. Paths take 580 ms at 0.2 %, 120 ms at 0.01 % and 70 ms at
-//!   0.002 %. Uniform, paths take as much time as the simplex; in clusters, 15 ms instead of 75.
-//! - *Paths for masses that differ*: 0.7 s uniform, 1.9 s in clusters, more than 3 s shifted, far
-//!   more than the simplex. Of the two arcs of a source that have flow one is of least cost +
-//!   price, and what the other carries splits.
+//!   0.002 %. For uniform points paths take as much time as the simplex; for clusters, 15 ms
+//!   instead of 75.
+//! - *Paths for masses that differ*: 0.7 s for uniform points, 1.9 s for clusters, more than 3 s
+//!   where one side is shifted: far more than the simplex. Of the two arcs of a source that have
+//!   flow one is of least cost + price, and the mass on the other arc splits.
 //! - *More mass left unplaced* (1 % instead of 0.1 %) before the last ε: half the scans, and then
-//!   hundreds to thousands of bids a source for the rest, because prices have to rise in small
-//!   steps by what was large steps before.
+//!   hundreds to thousands of bids per source for the rest, because prices then rise as far in
+//!   small steps as before in large ones.
 //! - *No mass left unplaced at any ε*: paths in a tenth to a half of the time, and hardly any
 //!   second scans except where one side is shifted; 15 to 30 % more scans.
 

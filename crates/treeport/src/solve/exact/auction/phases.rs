@@ -22,7 +22,8 @@ pub(super) struct Start {
     pub(super) arcs: Vec<(u32, u32)>,
     /// Prices of the sinks.
     pub(super) prices: Vec<f64>,
-    /// Lower bounds of cost + price, in units, of the sinks that are not on the list of a source.
+    /// Lower bounds of cost + price, in multiples of the unit of the costs, of the sinks that are
+    /// not on the list of a source.
     pub(super) others: Vec<f32>,
     /// Largest absolute price so far: prices rise, and the first ones may be negative.
     pub(super) largest: f64,

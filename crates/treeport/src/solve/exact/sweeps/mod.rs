@@ -119,7 +119,7 @@ impl Schedule {
 /// Relative width that bounds seldom exceed where mass moves to neighbors.
 const WIDE: f64 = 0.15;
 
-/// Least ε, in units, far below any relevant cost.
+/// Least ε in single precision, far below any relevant cost.
 const LEAST_EPSILON: f32 = 1e-30;
 
 /// Workspace of sweeps: problems in single precision.
@@ -278,7 +278,8 @@ fn fill(metric: &GroundMetric, sides: &Sides, out: &mut SingleProblem) -> Result
     Ok(metric.block_below(&sides.left, &sides.right, width, costs))
 }
 
-/// Writes the problem of the mass that moves from some rows and columns of the problem of all mass.
+/// Writes the problem of the mass that moves. Its costs are the given rows and columns of the
+/// problem of all mass.
 fn gather(
     sides: &Sides,
     [rows, columns]: [&[usize]; 2],
@@ -316,7 +317,7 @@ fn sweep(
     (problem.bound_by_sources(supply, demand).max(at_first).max(0.0), schedule)
 }
 
-/// Returns the positions of some points among others; both lists increase.
+/// Returns the positions of the given points among the others; both lists increase.
 fn places(among: &[usize], some: &[usize]) -> Vec<usize> {
     some.iter().filter_map(|point| among.binary_search(point).ok()).collect()
 }
