@@ -353,7 +353,7 @@ alone! {
         let options = SpaceOptions::default();
         let space =
             Space::fit(&clouds, PointMetric::Euclidean, &data, &options, &silent).unwrap();
-        let _limit = Limit::of(500 * KILOBYTE);
+        let _limit = Limit::of(700 * KILOBYTE);
         space.prepare(&clouds, &silent).unwrap();
         let text = refused(space.embed(&clouds, &silent));
         assert!(text.starts_with("the table of sparse rows needs"), "{text}");
