@@ -137,12 +137,10 @@ for_wide_registers! {
         let (c, c_rest) = cost.as_chunks::<LANES>();
         let (p, p_rest) = potential.as_chunks::<LANES>();
         for (block, (c, p)) in c.iter().zip(p).enumerate() {
-            let mut hits = 0u32;
-            for k in 0..LANES {
-                hits |= u32::from(c[k] + p[k] == sum) << k;
-            }
-            if hits != 0 {
-                return LANES * block + hits.trailing_zeros() as usize;
+            let hits: [u64; LANES] =
+                std::array::from_fn(|k| u64::from(c[k] + p[k] == sum).wrapping_neg());
+            if hits.iter().fold(0, |all, hit| all | hit) != 0 {
+                return LANES * block + hits.iter().position(|&hit| hit != 0).unwrap_or(0);
             }
         }
         let at = c_rest.iter().zip(p_rest).position(|(c, p)| c + p == sum);
@@ -161,6 +159,18 @@ pub(super) fn largest(costs: &[f64]) -> f64 {
         }
     }
     largest.iter().chain(rest).copied().fold(0.0, larger)
+}
+
+/// Returns the smallest of some costs.
+pub(super) fn smallest(costs: &[f64]) -> f64 {
+    let (chunks, rest) = costs.as_chunks::<LANES>();
+    let mut smallest = [f64::FAR; LANES];
+    for chunk in chunks {
+        for k in 0..LANES {
+            smallest[k] = smaller(smallest[k], chunk[k]);
+        }
+    }
+    smallest.iter().chain(rest).copied().fold(f64::FAR, smaller)
 }
 
 #[inline(always)]
