@@ -137,10 +137,12 @@ for_wide_registers! {
         let (c, c_rest) = cost.as_chunks::<LANES>();
         let (p, p_rest) = potential.as_chunks::<LANES>();
         for (block, (c, p)) in c.iter().zip(p).enumerate() {
-            let hits: [u64; LANES] =
-                std::array::from_fn(|k| u64::from(c[k] + p[k] == sum).wrapping_neg());
-            if hits.iter().fold(0, |all, hit| all | hit) != 0 {
-                return LANES * block + hits.iter().position(|&hit| hit != 0).unwrap_or(0);
+            let mut hits = 0u32;
+            for k in 0..LANES {
+                hits |= u32::from(c[k] + p[k] == sum) << k;
+            }
+            if hits != 0 {
+                return LANES * block + hits.trailing_zeros() as usize;
             }
         }
         let at = c_rest.iter().zip(p_rest).position(|(c, p)| c + p == sum);
@@ -247,6 +249,7 @@ mod tests {
             let at = sorted.iter().position(|s| s == sorted.iter().min().unwrap()).unwrap();
             sorted.sort_unstable();
             let least = f64::from(sorted[0]);
+            prop_assert_eq!(smallest(&cost), cost.iter().copied().fold(f64::INFINITY, f64::min));
             prop_assert_eq!(f64::least(&cost, &price), least);
             prop_assert_eq!(f64::find(&cost, &price, least), at);
             let second = sorted.get(1).map_or(f64::INFINITY, |&s| f64::from(s));
