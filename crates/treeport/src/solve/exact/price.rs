@@ -163,6 +163,18 @@ pub(super) fn largest(costs: &[f64]) -> f64 {
     largest.iter().chain(rest).copied().fold(0.0, larger)
 }
 
+/// Returns the smallest of some costs.
+pub(super) fn smallest(costs: &[f64]) -> f64 {
+    let (chunks, rest) = costs.as_chunks::<LANES>();
+    let mut smallest = [f64::FAR; LANES];
+    for chunk in chunks {
+        for k in 0..LANES {
+            smallest[k] = smaller(smallest[k], chunk[k]);
+        }
+    }
+    smallest.iter().chain(rest).copied().fold(f64::FAR, smaller)
+}
+
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(super) fn smaller(a: f64, b: f64) -> f64 {
@@ -237,6 +249,7 @@ mod tests {
             let at = sorted.iter().position(|s| s == sorted.iter().min().unwrap()).unwrap();
             sorted.sort_unstable();
             let least = f64::from(sorted[0]);
+            prop_assert_eq!(smallest(&cost), cost.iter().copied().fold(f64::INFINITY, f64::min));
             prop_assert_eq!(f64::least(&cost, &price), least);
             prop_assert_eq!(f64::find(&cost, &price, least), at);
             let second = sorted.get(1).map_or(f64::INFINITY, |&s| f64::from(s));

@@ -9,24 +9,26 @@
 //!
 //! | points a side | coarse problem | candidate arcs | initial basis | pivots on candidates | on all arcs |
 //! | --- | --- | --- | --- | --- | --- |
-//! | 300 | | | 0.2 (0.3) | | 1.2 (2.3) |
+//! | 300 | (0.4) | | 0.2 (0.2) | | 1.3 (1.4) |
 //! | 1,000 | 4.3 (5.3) | 1.9 | 0.8 (1.0) | 4.4 (13) | 1.5 (7) |
 //! | 3,000 | 34 (39) | 10 | 3.4 (6.6) | 20 (24) | 60 (180) |
 //!
 //! A read of the matrix takes 2 ms at 1,000 points a side and 20 ms at 3,000; its copy, the largest
 //! cost and the certificate are four of them. There are 2.5 (6) pivots for each node of the tree, of
-//! 0.5 to 1 µs: a batch prices rows (a third), computes all potentials (a quarter), and reads the
-//! cycles of arcs that enter (a quarter) and of those that no longer pay.
+//! 0.5 to 1 µs: a batch prices rows (a third), computes all potentials (a sixth), and reads the
+//! cycles of arcs that enter and of as many that no longer pay (together almost a third).
 //!
 //! # What was tried
 //! Kept (random points in R^50 and the plane, supports of 10 to 2,000, one run):
 //! - regrets at mean prices for the initial basis (`initial_basis`): 35 to 45 % fewer pivots than
 //!   the cheapest arc of each row;
 //! - prices of a coarse problem instead (`coarse`), where rows are similar;
-//! - bit sets for small bases (`bitset_basis`): up to 256 nodes, half the time at supports of 30;
+//! - bit sets for small bases (`bitset_basis`): up to 160 nodes, half the time at supports of 30;
 //! - candidate arcs first, also for the initial basis, then all (`arcs`): from 2^18 arcs on;
 //! - batches of arcs, one of each row of a block, and potentials once a batch (`tree_basis`): a third
 //!   of the time of single pivots at 1,200 points a side;
+//! - signed costs in the nodes of the tree, and the leaving arc only once the entering one pays: 10
+//!   to 20 % of the time at 150 to 1,200;
 //! - the index of a known sum by a bit mask (`price`): 5 % of the time at supports of 10 and 30;
 //! - padded rows in arrays of a fixed size, compiled for wide registers (`small`): half the time at
 //!   supports of 30;
@@ -38,6 +40,11 @@
 //!   2.6 times as many in R^50, where a tree approximates distances worse;
 //! - *candidate lists* (good rows of the last pass, priced again before new ones): within 10 %
 //!   either way;
+//! - *blocks of a third to a twentieth of the rows, and 20 to 60 for the ratio of candidates* since
+//!   pivots come in batches: within 10 % either way from 300 to 1,200;
+//! - *candidate arcs below 2^18 arcs*: as much time at 150 to 600, 1.3 times as much where one side
+//!   is shifted;
+//! - *a test of 16 sums for any hit before the bit mask*: 4 % less at 300, 7 % more at 100;
 //! - *pricing in `f32`*: half the memory, no less time: the copy takes what faster scans save;
 //! - *candidates alone, with violated arcs added after each pass over the table*: 72,000 pivots
 //!   instead of 20,000 at 1,200 points a side, one side shifted;

@@ -19,7 +19,8 @@ const NONE: u32 = u32::MAX;
 struct Node<C> {
     /// Flow, always from the source to the sink.
     flow: i128,
-    cost: C,
+    /// Its potential minus that of the parent: the cost of the arc, negative for sinks.
+    rise: C,
     parent: u32,
     /// Number of nodes in its subtree, including itself; an ancestor always has more.
     size: u32,
@@ -39,31 +40,25 @@ pub(super) struct TreeBasis<C> {
     path: Vec<u32>,
 }
 
-/// The cycle that an entering arc closes.
-struct Cycle<C> {
-    /// Lower node of the leaving arc.
-    leaving: usize,
-    /// Flow of the leaving arc.
-    step: i128,
-    /// Whether the leaving arc lies between the source of the entering arc and `join`.
-    is_at_source: bool,
-    /// Lowest common ancestor of the ends of the entering arc.
-    join: usize,
-    /// Difference of the potentials of the ends.
-    dual: C,
+/// An arc whose flow falls when an entering arc closes a cycle.
+struct Falling {
+    /// Its lower node.
+    node: usize,
+    flow: i128,
 }
 
 impl<C: Cost> Basis<C> for TreeBasis<C> {
     fn reset(&mut self, first: &InitialBasis<C>) {
         let nodes = first.n + first.m;
         self.n = first.n;
-        let single = Node { flow: 0, cost: C::default(), parent: NONE, size: 1 };
+        let single = Node { flow: 0, rise: C::default(), parent: NONE, size: 1 };
         self.node.clear();
         self.node.resize(nodes, single);
         self.order.clear();
         for &BasisNode { node, parent, arc } in first.order() {
             let (flow, cost, parent) = (first.arcs[arc].2, first.cost[arc], parent as u32);
-            self.node[node] = Node { flow, cost, parent, size: 1 };
+            let rise = if node < first.n { cost } else { -cost };
+            self.node[node] = Node { flow, rise, parent, size: 1 };
             self.order.push(node as u32);
         }
         for &BasisNode { node, parent, .. } in first.order().iter().rev() {
@@ -77,33 +72,37 @@ impl<C: Cost> Basis<C> for TreeBasis<C> {
     fn pivot(&mut self, arc: &Candidate<C>, slack: C, _potential: &mut [C]) -> bool {
         let n = self.n;
         let (i, j) = (arc.source, n + arc.sink);
-        let Cycle { leaving, step, is_at_source, join, dual } = self.cycle(i, j);
+        let (join, dual) = self.join(i, j);
         let pays = arc.cost - dual < -slack;
         if !pays {
             return false;
         }
+        let (at_source, at_sink) = (self.least_falling(i, join), self.least_falling(j, join));
+        let is_at_source = at_source.flow < at_sink.flow;
+        let Falling { node: leaving, flow: step } = if is_at_source { at_source } else { at_sink };
         // Without the leaving arc a subtree is cut off; the entering arc connects its end in there,
-        // `inner`, to the rest.
+        // `inner`, to the rest. Along both paths to the join, arcs fall and rise in turn.
         let (inner, outer) = if is_at_source { (i, j) } else { (j, i) };
         let cut_off = self.node[leaving].size;
-        // Flow decreases on arcs above sources on i's side and above sinks on j's side.
-        let falls = |v: usize, is_at_source: bool| (v < n) == is_at_source;
-        let change = |falls: bool| if falls { -step } else { step };
+        let mut by = -step;
         let mut v = outer;
         while v != join {
             let node = &mut self.node[v];
-            node.flow += change(falls(v, !is_at_source));
+            node.flow += by;
             node.size += cut_off;
             v = node.parent as usize;
+            by = -by;
         }
         // Reverses the arcs from `inner` up to the leaving arc.
         let (mut v, mut above, mut size) = (inner, outer as u32, 0);
-        let (mut flow, mut cost) = (step, arc.cost);
+        let (mut flow, mut rise) = (step, if is_at_source { arc.cost } else { -arc.cost });
+        by = -step;
         loop {
-            let reversed = Node { flow, cost, parent: above, size: cut_off - size };
+            let reversed = Node { flow, rise, parent: above, size: cut_off - size };
             let old = std::mem::replace(&mut self.node[v], reversed);
             (above, size) = (v as u32, old.size);
-            (flow, cost) = (old.flow + change(falls(v, is_at_source)), old.cost);
+            (flow, rise) = (old.flow + by, -old.rise);
+            by = -by;
             let is_last = v == leaving;
             v = old.parent as usize;
             if is_last {
@@ -112,15 +111,16 @@ impl<C: Cost> Basis<C> for TreeBasis<C> {
         }
         while v != join {
             let node = &mut self.node[v];
-            node.flow += change(falls(v, is_at_source));
+            node.flow += by;
             node.size -= cut_off;
             v = node.parent as usize;
+            by = -by;
         }
         true
     }
 
     fn refresh(&mut self, potential: &mut [C]) {
-        let Self { n, node, order, next_order, fresh, path, .. } = self;
+        let Self { node, order, next_order, fresh, path, .. } = self;
         self.refreshes += 1;
         let now = self.refreshes;
         let root = node.len() - 1;
@@ -128,19 +128,24 @@ impl<C: Cost> Basis<C> for TreeBasis<C> {
         potential[root] = C::default();
         next_order.clear();
         // In the order of the last refresh the parents of most nodes come before them.
-        for &first in &*order {
-            let mut v = first as usize;
-            while fresh[v] != now {
-                path.push(v as u32);
-                v = node[v].parent as usize;
+        for &v in &*order {
+            if fresh[v as usize] == now {
+                continue;
             }
-            while let Some(v) = path.pop() {
-                let Node { cost, parent, .. } = node[v as usize];
-                let above = potential[parent as usize];
-                let is_source = (v as usize) < *n;
-                potential[v as usize] = if is_source { above + cost } else { above - cost };
-                fresh[v as usize] = now;
-                next_order.push(v);
+            let Node { mut rise, mut parent, .. } = node[v as usize];
+            let mut at = v;
+            while fresh[parent as usize] != now {
+                path.push(at);
+                at = parent;
+                Node { rise, parent, .. } = node[at as usize];
+            }
+            loop {
+                potential[at as usize] = potential[parent as usize] + rise;
+                fresh[at as usize] = now;
+                next_order.push(at);
+                let Some(below) = path.pop() else { break };
+                at = below;
+                Node { rise, parent, .. } = node[at as usize];
             }
         }
         std::mem::swap(order, next_order);
@@ -157,35 +162,35 @@ impl<C: Cost> Basis<C> for TreeBasis<C> {
 }
 
 impl<C: Cost> TreeBasis<C> {
-    /// Finds the cycle that (i, j) closes, and the falling arc on it with the least flow.
-    fn cycle(&self, i: usize, j: usize) -> Cycle<C> {
-        let (mut a, mut b) = (i, j);
-        let (mut leaving, mut step, mut is_at_source) = (usize::MAX, i128::MAX, false);
+    /// Returns the lowest common ancestor of two nodes, and the difference of their potentials.
+    fn join(&self, mut a: usize, mut b: usize) -> (usize, C) {
         let mut dual = C::default();
         while a != b {
             let (at_source, at_sink) = (&self.node[a], &self.node[b]);
             if at_source.size <= at_sink.size {
-                if a < self.n {
-                    dual = dual + at_source.cost;
-                    if at_source.flow < step {
-                        (leaving, step, is_at_source) = (a, at_source.flow, true);
-                    }
-                } else {
-                    dual = dual - at_source.cost;
-                }
+                dual = dual + at_source.rise;
                 a = at_source.parent as usize;
             } else {
-                if b >= self.n {
-                    dual = dual + at_sink.cost;
-                    if at_sink.flow < step {
-                        (leaving, step, is_at_source) = (b, at_sink.flow, false);
-                    }
-                } else {
-                    dual = dual - at_sink.cost;
-                }
+                dual = dual - at_sink.rise;
                 b = at_sink.parent as usize;
             }
         }
-        Cycle { leaving, step, is_at_source, join: a, dual }
+        (a, dual)
+    }
+
+    /// Returns the arc with the least flow among those that fall: every second one, from the first.
+    fn least_falling(&self, mut v: usize, join: usize) -> Falling {
+        let mut least = Falling { node: usize::MAX, flow: i128::MAX };
+        while v != join {
+            let Node { flow, parent, .. } = self.node[v];
+            if flow < least.flow {
+                least = Falling { node: v, flow };
+            }
+            v = parent as usize;
+            if v != join {
+                v = self.node[v].parent as usize;
+            }
+        }
+        least
     }
 }
