@@ -105,6 +105,28 @@ impl<'p> Given<'p> {
         }
     }
 
+    /// Computes the costs between a place of a side and places of the other side, bit for bit those
+    /// of [`cost`](Self::cost).
+    pub(super) fn costs_from(&self, side: usize, from: usize, to: &[u32], out: &mut [f64]) {
+        let [own, others] = [side, 1 - side].map(|side| &self.sides[side].points);
+        match self.costs {
+            Costs::Metric(metric) if metric.vectors().is_some() => {
+                for (to, out) in to.chunks(NAMED).zip(out.chunks_mut(NAMED)) {
+                    let mut named = [0; NAMED];
+                    named
+                        .iter_mut()
+                        .zip(to)
+                        .for_each(|(name, &at)| *name = others[at as usize] as u32);
+                    metric.distances_from(own[from], &named[..to.len()], out);
+                }
+            }
+            _ => to.iter().zip(out).for_each(|(&at, out)| {
+                let ends = [from, at as usize];
+                *out = self.cost(ends[side], ends[1 - side]);
+            }),
+        }
+    }
+
     /// Returns an upper bound of all costs between points with mass.
     pub(super) fn largest_cost(&self, keep_going: &KeepGoing<'_>) -> Result<f64> {
         let [rows, columns] = [0, 1].map(|side: usize| &self.sides[side].points[..]);
@@ -136,6 +158,9 @@ impl<'p> Given<'p> {
         Ok(2.0 * (radius(rows) + radius(columns)) * (1.0 + INTERVAL))
     }
 }
+
+/// Places that [`Given::costs_from`] converts to points at once.
+const NAMED: usize = 64;
 
 /// Refuses a cost that is negative or not finite.
 pub(super) fn checked(from: usize, to: usize, value: f64) -> Result<f64> {

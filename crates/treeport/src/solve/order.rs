@@ -283,10 +283,13 @@ impl Problem<'_> {
         let (n, m) = (left.names.len(), right.names.len());
         let table: Vec<f64>;
         let matrix = if n.saturating_mul(m) <= MOST_TABLED {
-            table = (0..n)
-                .flat_map(|i| (0..m).map(move |j| (i, j)))
-                .map(|(i, j)| entry(i, j))
-                .collect();
+            let all: Vec<u32> = (0..m as u32).collect();
+            let mut powers = vec![0.0; n * m];
+            for (i, row) in powers.chunks_exact_mut(m).enumerate() {
+                given.costs_from(0, i, &all, row);
+                row.iter_mut().for_each(|cost| *cost = power(*cost, unit));
+            }
+            table = powers;
             MatrixView::new(n, m, &table)?
         } else {
             MatrixView::from_fn(n, m, &entry)
@@ -335,6 +338,9 @@ impl Problem<'_> {
         let problem = BottleneckProblem {
             masses: [&left.masses, &right.masses],
             cost: &cost,
+            costs_from: &|side, from, to: &[u32], out: &mut [f64]| {
+                given.costs_from(side, from, to, out);
+            },
             penalties: has_penalties.then_some([&left.penalties[..], &right.penalties]),
             mass,
             points,

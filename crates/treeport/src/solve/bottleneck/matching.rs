@@ -19,9 +19,12 @@
 use super::super::exact::{KeepGoing, check_canceled};
 use crate::error::Result;
 
+/// Computes the costs from a point of a side to points of the other one.
+pub(in crate::solve) type CostsFrom<'a> = dyn Fn(usize, usize, &[u32], &mut [f64]) + 'a;
+
 /// A matching of sources and sinks, and the level below which there is none.
 pub(super) struct Matching<'a> {
-    cost: &'a dyn Fn(usize, usize) -> f64,
+    costs_from: &'a CostsFrom<'a>,
     /// Points of both sides; those with large penalties first, so that they are matched first.
     order: [Vec<u32>; 2],
     /// Penalties in that order, infinite where all points have to move.
@@ -64,7 +67,7 @@ const COMPARED: usize = 1 << 20;
 
 impl<'a> Matching<'a> {
     pub(super) fn new(
-        cost: &'a dyn Fn(usize, usize) -> f64,
+        costs_from: &'a CostsFrom<'a>,
         [n, m]: [usize; 2],
         penalties: Option<[&'a [f64]; 2]>,
     ) -> Self {
@@ -78,7 +81,7 @@ impl<'a> Matching<'a> {
             sorted.iter_mut().zip(&*order).for_each(|(out, x)| *out = penalty(x));
         }
         Self {
-            cost,
+            costs_from,
             order,
             penalties: sorted,
             has_penalties: penalties.is_some(),
@@ -171,12 +174,11 @@ impl<'a> Matching<'a> {
         let others = self.mate[1 - side].len();
         let (rows, row) = (&mut self.rows[side], &mut self.row[side][x]);
         if *row == NONE {
-            *row = (rows.len() / others.max(1)) as u32;
+            let first = rows.len();
+            *row = (first / others.max(1)) as u32;
+            rows.resize(first + others, 0.0);
             let from = self.order[side][x] as usize;
-            rows.extend(self.order[1 - side].iter().map(|&to| match side {
-                0 => (self.cost)(from, to as usize),
-                _ => (self.cost)(to as usize, from),
-            }));
+            (self.costs_from)(side, from, &self.order[1 - side], &mut rows[first..]);
         }
         let row = &rows[*row as usize * others..][..others];
         let Search { least, from, .. } = &mut self.search;

@@ -28,13 +28,15 @@ use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
 use crate::numeric::rounding::TOTALS;
 use flow::Flow;
-use matching::Matching;
+use matching::{CostsFrom, Matching};
 pub(super) use sinks::SinkTree;
 
 /// A bottleneck problem between sources and sinks with masses.
 pub(super) struct BottleneckProblem<'a> {
     pub(super) masses: [&'a [f64]; 2],
     pub(super) cost: &'a (dyn Fn(usize, usize) -> f64 + 'a),
+    /// The same costs from a point of a side to points of the other one.
+    pub(super) costs_from: &'a CostsFrom<'a>,
     /// Penalties of the sources and of the sinks, if mass may stay behind.
     pub(super) penalties: Option<[&'a [f64]; 2]>,
     /// The mass that has to move, if not all.
@@ -196,7 +198,7 @@ impl BottleneckProblem<'_> {
         let sizes = self.masses.map(<[f64]>::len);
         let with_plan = aim.wanted >= Wanted::Plan;
         check_canceled(keep_going)?;
-        let mut matching = Matching::new(self.cost, sizes, self.penalties);
+        let mut matching = Matching::new(self.costs_from, sizes, self.penalties);
         matching.solve(with_plan, keep_going)?;
         let (level, flows) = (matching.level, matching.searches);
         let mut found = Bottleneck { lower: level, upper: level, flows, ..Bottleneck::default() };
@@ -302,6 +304,13 @@ mod tests {
             let problem = BottleneckProblem {
                 masses: [&masses[0], &masses[1]],
                 cost: &cost,
+                costs_from: &|side, from, to: &[u32], out: &mut [f64]| {
+                    let ends = |at: u32| if side == 0 { (from, at as usize) } else { (at as usize, from) };
+                    to.iter().zip(out).for_each(|(&at, out)| {
+                        let (i, j) = ends(at);
+                        *out = cost(i, j);
+                    });
+                },
                 penalties: (!is_balanced).then_some(prices),
                 mass: None,
                 points: None,
