@@ -287,7 +287,9 @@ impl Problem<'_> {
             let mut powers = vec![0.0; n * m];
             for (i, row) in powers.chunks_exact_mut(m).enumerate() {
                 given.costs_from(0, i, &all, row);
-                row.iter_mut().for_each(|cost| *cost = power(*cost, unit));
+                for cost in row {
+                    *cost = power(*cost, unit);
+                }
             }
             table = powers;
             MatrixView::new(n, m, &table)?
