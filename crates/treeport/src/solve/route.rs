@@ -51,7 +51,7 @@ named! { Engine, "the engine", {
     Small: "small", "up to 32 by 32 points: a network simplex in fixed-size arrays";
     Lopsided: "lopsided", "2 to 64 points against at least 64 times as many: shortest augmenting paths over the points of the smaller side";
     Table: "table", "all other problems: a network simplex on a table of all costs, 8 bytes a pair";
-    Edges: "edges", "graphs whose edges take less time than a table of distances, and all graphs with a time limit: a network simplex on the edges";
+    Edges: "edges", "graphs whose edges take less time than a table of distances, and all graphs with a time limit, balanced or with `penalty`: a network simplex on the edges";
     Sweeps: "sweeps", "bounds by `time`, or by an `accuracy` of at least 0.2 (0.02 from 5 dimensions on), before the exact engines: a few Sinkhorn sweeps, up to 1,448 by 1,448 points in at most 8 dimensions and 5,792 by 5,792 in more";
     Bottleneck: "bottleneck", "`order=inf`: maximum flows along all arcs up to a length, found in a k-d tree in few dimensions";
     Auction: "auction", "at least 1,449 by 1,449 points with coordinates, a matrix of at least 4,096 by 4,096 (2,048 by 2,048 with `accuracy` or `time`), 725 by 725 of either with `mass` or `penalty`, or a device: an auction without a table, then a network simplex or shortest augmenting paths on few arcs";

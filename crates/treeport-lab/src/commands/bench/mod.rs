@@ -125,7 +125,7 @@ const BENCHES: [Bench; 10] = [
     },
     Bench {
         name: "graph",
-        about: "Exact transport on street grids with that many nodes, and on networks of the data folder",
+        about: "Exact transport on street grids with that many nodes, and on networks of the data folder (with `penalty=`, on the edges too: `bench relaxed -- graph`)",
         caveat: "ours: one certified pair, one thread (labels: all of them, all threads), on the edges where all nodes have mass, else by the hierarchy; peer: the solver with all distances given, or plain searches",
         sizes: &[2_500, 10_000, 40_000],
         bytes: |n| n.saturating_mul(1_000),
