@@ -87,10 +87,10 @@ impl WordVectors {
             more.map_err(|error| broken(error, "line 2"))?;
             let is_text = is_text(&ahead, dim);
             let rest = Cursor::new(ahead).chain(reader);
-            if is_text { found.lines(rest, 2)? } else { found.binary(rest, count)? }
+            if is_text { found.lines(rest, 2, count)? } else { found.binary(rest, count)? }
         } else if !first.is_empty() {
             found.vectors.dim = width(&first)?;
-            found.lines(Cursor::new(first).chain(reader), 1)?;
+            found.lines(Cursor::new(first).chain(reader), 1, 0)?;
         }
         found.finish()
     }
@@ -171,21 +171,27 @@ impl Kept<'_> {
         Ok(())
     }
 
-    /// Reads lines of a word and numbers; the first has the number `line`.
-    fn lines(&mut self, mut reader: impl BufRead, mut line: u64) -> Result<()> {
-        let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
+    /// Reads lines of a word and numbers, at least `count`; the first has the number `line`.
+    fn lines(&mut self, mut reader: impl BufRead, mut line: u64, count: usize) -> Result<()> {
+        let (mut bytes, mut numbers, mut words) = (Vec::new(), Vec::new(), 0);
         loop {
             bytes.clear();
             let got = reader.read_until(b'\n', &mut bytes);
             if got.map_err(|error| broken(error, &format!("line {line}")))? == 0 {
-                return Ok(());
+                break;
             }
             let text = trim_end(&bytes);
+            words += usize::from(!text.is_empty());
             if !text.is_empty() && self.may_want(text) {
                 self.line(text, &mut numbers, line)?;
             }
             line += 1;
         }
+        if words < count {
+            let reason = format!("the file ends after {words} of {count} words; copy it again");
+            return Err(bad(STEP, format!("line {}", line - 1), reason));
+        }
+        Ok(())
     }
 
     /// Checks the first word of a line, which most lines are skipped by; words may contain spaces.
@@ -332,6 +338,15 @@ mod tests {
         }
         let spaces = read(b"New York 1 2\nOslo 3 4\n", &["New York"]).unwrap();
         assert_eq!((&spaces.words[0][..], &spaces.coordinates[..]), ("New York", &[1.0, 2.0][..]));
+    }
+
+    #[test]
+    fn files_with_fewer_lines_than_their_header_says_are_refused() {
+        for wanted in [&[][..], &["cat"]] {
+            let error = read(b"3 2\ncat 1 2\n\ndog 3 4\n", wanted).unwrap_err().to_string();
+            assert!(error.contains("line 4: the file ends after 2 of 3 words"), "{error}");
+        }
+        assert_eq!(read(b"1 2\ncat 1 2\ndog 3 4\n", &[]).unwrap().words, ["cat", "dog"]);
     }
 
     #[test]

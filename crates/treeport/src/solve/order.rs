@@ -20,6 +20,7 @@ use super::workspace::Workspace;
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result, show_number};
 use crate::metric::{Geometry, GroundMetric, PointMetric};
+use crate::numeric::rounding::TOTALS;
 use crate::progress::Progress;
 use crate::tree::Coupling;
 
@@ -113,7 +114,8 @@ impl Problem<'_> {
             (answer.upper <= LEAST_POWER && cost > 0.0)
                 || longest.is_some_and(|longest| (cost / longest).powf(p) > CLIP)
         };
-        if answer.plan.iter().any(is_lost) {
+        let are_lost = answer.upper <= LEAST_POWER && self.pays_penalties(given, &answer.plan);
+        if are_lost || answer.plan.iter().any(is_lost) {
             let [left, right] = [0, 1].map(|side: usize| given.sides[side].names.len());
             return Err(Error::Unsolved { left, right });
         }
@@ -182,6 +184,21 @@ impl Problem<'_> {
             return Ok(Route::of(Engine::Bottleneck, sizes, "order ∞"));
         }
         self.powered(&given, None, |problem, _| problem.route(aim))
+    }
+
+    /// Returns whether a plan leaves mass behind at a positive penalty.
+    fn pays_penalties(&self, given: &Given<'_>, plan: &Coupling) -> bool {
+        let Relaxation::Penalty(_) = self.relax else { return false };
+        given.sides.iter().enumerate().any(|(at, side)| {
+            let mut rest = side.masses.clone();
+            for (i, j, mass) in plan.iter() {
+                if let Ok(place) = side.points.binary_search(&[i, j][at]) {
+                    rest[place] -= mass;
+                }
+            }
+            let all = rest.iter().zip(&side.masses).zip(&side.penalties);
+            all.into_iter().any(|((rest, mass), &penalty)| *rest > TOTALS * mass && penalty > 0.0)
+        })
     }
 
     /// Returns the answer of a problem whose mass has nowhere to go.

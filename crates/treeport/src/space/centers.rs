@@ -207,12 +207,14 @@ impl Centers {
     }
 
     fn distances(&self, space: &Space, x: &[f64], out: &mut [f64]) {
-        if self.axes.is_empty() {
-            for (out, center) in out.iter_mut().zip(self.vectors.chunks_exact(self.dim)) {
-                *out = space.between(x, center);
-            }
-        } else {
+        if !self.axes.is_empty() {
             lengths(x, &self.axes, out);
+        }
+        // Squares of a point far from all centers overflow.
+        if self.axes.is_empty() || out.iter().any(|distance| distance.is_infinite()) {
+            for (out, center) in out.iter_mut().zip(self.vectors.chunks_exact(self.dim)) {
+                *out = space.between(x, center).min(f64::MAX);
+            }
         }
     }
 }

@@ -510,3 +510,17 @@ fn rows_have_at_most_the_entries_whose_memory_is_checked() {
         assert!(matches!(space.embed(&new, &stop), Err(Error::Canceled)));
     }
 }
+
+#[test]
+fn clouds_far_from_the_centers_have_finite_estimates() {
+    let mut rng = generator(9);
+    for method in [SpaceMethod::Space, SpaceMethod::Lifted] {
+        let near = random(2, 10, 0.0, &mut rng);
+        let space = fitted(&near, &Geometry::from(PointMetric::Euclidean), method);
+        for place in [1e100, 1e153, 1e160, 1e300] {
+            let far = Clouds::uniform(2, vec![place; 4], &[0, 1, 2]).unwrap();
+            let estimate = space.prepare(&far, &silent).unwrap().pairs(&[(0, 1)], &silent).unwrap();
+            assert_eq!(estimate, [0.0], "{place}");
+        }
+    }
+}

@@ -326,6 +326,19 @@ fn extreme_orders_have_the_value_of_the_best_permutation() {
     }
 }
 
+/// Powers of penalties far below all costs become 0.
+#[test]
+fn small_penalties_of_a_high_order_are_paid() {
+    let costs = [5.0, 9.0, 4.0, 8.0];
+    for (penalty, order) in [(1e-2, 200.0), (1e-4, 100.0), (1e-9, 40.0), (1e-2, 100.0)] {
+        let problem =
+            Problem::between(&[1.0; 2], &[1.0; 2], MatrixView::new(2, 2, &costs).unwrap());
+        let value = problem.with_penalty(penalty).with_order(order).value(&silent).unwrap();
+        let expected = 4f64.powf(1.0 / order) * penalty;
+        assert!((value - expected).abs() <= 1e-9 * expected, "{penalty} {order}: {value}");
+    }
+}
+
 /// Masses far below one that moves by rounding of the total.
 #[test]
 fn a_tiny_mass_of_order_infinity_moves_along_the_shortest_arcs() {
