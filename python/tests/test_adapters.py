@@ -297,6 +297,7 @@ def test_every_input_has_one_adapter():
         "biom": [biom.Table(np.eye(2), ["a", "b"], ["s", "t"])],
         "clouds": [tp.Clouds([[[0.0]]])],
         "dicts": [{"a": 1}, [{"a": 1}, {"b": 1}]],
+        "documents": [tp.texts(["cat dog"], {"cat": [1.0], "dog": [2.0]})],
         "measures": [tp.Measures(np.eye(2))],
         "networkx": [nx.path_graph(2), nx.DiGraph()],
         "pandas": [pd.DataFrame(np.eye(2)), pd.Series([1.0, 2])],

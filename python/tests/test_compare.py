@@ -17,7 +17,9 @@ def test_rows_picture_and_advice(data, tmp_path):
     rows = {row["method"]: row for row in found.rows}
     assert set(rows) == {"tree", "arcs", "mean-label", "exact"}
     errors = [row["scaled_error"] for row in found.rows]
-    assert errors == sorted(errors) and rows["exact"]["error"] == 0 and rows["exact"]["front"]
+    assert errors == sorted(errors) and rows["exact"]["error"] == 0
+    # Bounds of so few words may be exact, too, and then the faster of both is on the front.
+    assert any(row["front"] and row["scaled_error"] == 0 for row in found.rows)
     assert 0 < rows["tree"]["scaled_error"] < rows["mean-label"]["scaled_error"]
     assert rows["tree"]["certified_width"] is None and rows["arcs"]["certified_width"] >= 0
     assert found.advice.startswith("Solve exactly: all 1,225 pairs take about")

@@ -236,9 +236,9 @@ def test_large_matrices_are_solved_where_they_lie(layout):
     )
     assert tp.emd(b, a, cost.T) == value == tp.emd(a, b, given)
     bounds = tp.emd(a, b, given, accuracy=0.05, return_potentials=True)
-    assert (
-        bounds.upper - bounds.lower <= 0.05 * bounds.upper and bounds.lower <= value <= bounds.upper
-    )
+    assert bounds.upper - bounds.lower <= 0.05 * bounds.upper
+    # The value is another engine's, within its certificate.
+    assert bounds.lower <= value * (1 + 1e-9) and value <= bounds.upper * (1 + 1e-9)
     u, v = bounds.potentials
     assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(
         bounds.lower, rel=1e-9

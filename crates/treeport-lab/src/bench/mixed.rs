@@ -1,9 +1,7 @@
 //! One large problem beside an easier one of the same size: a mixture of scales beside a plain
 //! problem, the cost matrix beside its coordinates, bounds beside the value.
 
-use std::fs;
 use std::hint::black_box;
-use std::sync::LazyLock;
 use std::time::Instant;
 
 use rand::RngExt;
@@ -35,7 +33,7 @@ const MOST_IN_MATRIX: usize = 1 << 27;
 const WIDTH: f64 = 0.01;
 
 /// Times the value of every plain problem, and of what is compared with it: mixtures of scales, its
-/// cost matrix, bounds. The peer of a row is the harder problem. One thread, processor time, the
+/// cost matrix, bounds. The peer of a row is the harder problem. One thread, the
 /// best of a few runs.
 pub fn mixed(n: usize, sets: &[String], seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
     for (kind, dim, offset) in KINDS.into_iter().filter(|kind| is_wanted(kind.0, sets)) {
@@ -139,20 +137,12 @@ fn fastest(jobs: [&dyn Fn() -> Result<f64>; 2]) -> Result<[f64; 2]> {
     let mut seconds = [f64::INFINITY; 2];
     for _ in 0..TURNS {
         for at in 0..2 {
-            let begun = thread_seconds();
+            let begun = Instant::now();
             black_box(jobs[at]()?);
-            seconds[at] = seconds[at].min(thread_seconds() - begun);
+            seconds[at] = seconds[at].min(begun.elapsed().as_secs_f64());
         }
     }
     Ok(seconds)
-}
-
-/// Returns the processor time of this thread, or elapsed time where it is unknown.
-fn thread_seconds() -> f64 {
-    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let read = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let first = read.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    first.map_or_else(|| BEGUN.elapsed().as_secs_f64(), |nanoseconds| 1e-9 * nanoseconds)
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ const BENCHES: [Bench; 10] = [
     Bench {
         name: "mixed",
         about: "One problem with that many points a side beside a harder one: a mixture of scales, its cost matrix, bounds",
-        caveat: "ours: the value, or bounds 1 % apart, of plain points; peer: the same of a mixture of scales, the value from the cost matrix, or bounds; one thread, processor time",
+        caveat: "ours: the value, or bounds 1 % apart, of plain points; peer: the same of a mixture of scales, the value from the cost matrix, or bounds; one thread",
         sizes: &[3_000, 10_000],
         bytes: |n| {
             n.saturating_mul(n)
