@@ -1,4 +1,4 @@
-"""What a Dask cluster answers is what one machine answers, to the bit, whoever is killed meanwhile."""
+"""A Dask cluster gives the bits of one machine, also when workers are killed meanwhile."""
 
 import os
 import signal

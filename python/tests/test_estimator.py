@@ -38,7 +38,7 @@ def test_threads_share_models_and_measures(words, documents):
     expected = [ask() for ask in asked]
     fresh = pickle.loads(
         pickle.dumps(tw)
-    )  # whose ground metric and estimator are made by whoever comes first
+    )  # the first test that asks creates its ground metric and estimator
     wrong = []
 
     def work(number):

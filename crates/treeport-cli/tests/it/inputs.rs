@@ -268,7 +268,7 @@ fn biom_tables_are_measures_by_their_samples() {
         @"table.biom: `--transpose` is set; it is for tables of text (.csv, .tsv)");
 }
 
-/// Pipes that a shell makes are read once, whoever asks again.
+/// Pipes that a shell makes are read once, even if they are asked for again.
 #[cfg(unix)]
 #[test]
 fn pipes_are_inputs() {
